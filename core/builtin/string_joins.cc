@@ -38,11 +38,14 @@ void CutAt(std::string_view text, std::string_view separator, int64_t cuts, Piec
 /// Words between white space, after at most `cuts` cuts.
 void CutAtBlanks(std::string_view text, int64_t cuts, Pieces* pieces) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  if (cuts == 0) return pieces->push_back(text);
   size_t begin = text.find_first_not_of(kBlanks);
-  for (; begin != std::string_view::npos; --cuts) {
-    const size_t end = cuts > 0 ? std::min(text.find_first_of(kBlanks, begin), text.size()) : text.size();
+  while (begin != std::string_view::npos) {
+    const size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
     pieces->push_back(text.substr(begin, end - begin));
     begin = text.find_first_not_of(kBlanks, end);
+    // What is left behind the last cut is a piece even if it is empty, as in TensorFlow.
+    if (--cuts == 0) return pieces->push_back(text.substr(std::min(begin, text.size())));
   }
 }
 

@@ -1,4 +1,6 @@
 // Bounding boxes: suppression of overlapping ones, and drawing.
+#include <algorithm>
+
 #include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -124,6 +126,57 @@ void DeclareSuppressions(OpRegistry& ops) {
       .NoGradient(kDiscrete);
 }
 
+/// boxes [batch, count, 1 or classes, 4], scores [batch, count, classes] and scalars.
+Status CombinedShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape boxes, c.WithRank(0, 4));
+  WEIR_ASSIGN(const PartialShape scores, c.WithRank(1, 3));
+  for (int i = 2; i < c.num_inputs(); ++i) WEIR_TRY(c.WithRank(i, 0).status());
+  if (boxes.dim(3) >= 0 && boxes.dim(3) != 4) return InvalidArgument("boxes must have 4 columns");
+  if (boxes.dim(0) >= 0 && scores.dim(0) >= 0 && boxes.dim(0) != scores.dim(0)) {
+    return InvalidArgument("boxes and scores must have same batch size");
+  }
+  if (boxes.dim(2) >= 0 && scores.dim(2) >= 0 && boxes.dim(2) != 1 && boxes.dim(2) != scores.dim(2)) {
+    return InvalidArgument("third dimension of boxes must be either 1 or num classes");
+  }
+  WEIR_ASSIGN(const bool per_class, c.attrs().Bool("pad_per_class"));
+  const std::optional<int64_t> of_class = c.scalar_int(2), total = c.scalar_int(3);
+  if (of_class && *of_class <= 0) return InvalidArgument("max_size_per_class must be positive");
+  if (total && *total <= 0) return InvalidArgument("max_total_size must be > 0");
+  int64_t size = total.value_or(-1);
+  if (per_class && size >= 0) {
+    const bool known = of_class.has_value() && scores.dim(2) >= 0;
+    size = known ? std::min(size, *of_class * scores.dim(2)) : -1;
+  }
+  c.set_output(0, PartialShape::Of({boxes.dim(0), size, 4}));
+  c.set_output(1, PartialShape::Of({boxes.dim(0), size}));
+  c.set_output(2, PartialShape::Of({boxes.dim(0), size}));
+  c.set_output(3, VectorOf(boxes.dim(0)));
+  return Status();
+}
+
+void DeclareCombined(OpRegistry& ops) {
+  ops.Declare("CombinedNonMaxSuppression")
+      .Is(Category::kNeural)
+      .In("boxes: float")
+      .In("scores: float")
+      .In("max_output_size_per_class: int32")
+      .In("max_total_size: int32")
+      .In("iou_threshold: float")
+      .In("score_threshold: float")
+      .Out("nmsed_boxes: float")
+      .Out("nmsed_scores: float")
+      .Out("nmsed_classes: float")
+      .Out("valid_detections: int32")
+      .Attr("pad_per_class: bool = false")
+      .Attr("clip_boxes: bool = true")
+      .Shape(CombinedShape)
+      .NoGradient(kDiscrete)
+      .Doc(
+          "For each image the best boxes of all classes by NonMaxSuppressionV3 of each class, in order of their "
+          "scores, "
+          "and zeros behind the valid_detections; clip_boxes limits coordinates to [0, 1].");
+}
+
 void DeclareDrawing(OpRegistry& ops) {
   constexpr std::string_view kImageT = "T: {float, half} = DT_FLOAT";
   ops.Declare("DrawBoundingBoxes")
@@ -151,6 +204,7 @@ void DeclareDrawing(OpRegistry& ops) {
 
 void DeclareBoxes(OpRegistry& ops) {
   DeclareSuppressions(ops);
+  DeclareCombined(ops);
   DeclareDrawing(ops);
 }
 

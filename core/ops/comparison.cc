@@ -1,6 +1,7 @@
 // Comparisons, boolean logic, selection by a condition, and type conversion.
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -199,9 +200,29 @@ void DeclareChoices(OpRegistry& ops) {
       .Grad(CastGradient);
 }
 
+Status SameShapes(op::ShapeContext& c) {
+  Result<PartialShape> both = c.input(0).Merge(c.input(1));
+  if (!both.ok()) {
+    return InvalidArgument("x and y must be of the same shape. x shape: {}. y shape: {}", c.input(0).ToString(),
+                           c.input(1).ToString());
+  }
+  c.set_output(0, *std::move(both));
+  return Status();
+}
+
 }  // namespace
 
 void DeclareComparison(OpRegistry& ops) {
+  ops.Declare("ApproximateEqual")
+      .In("x: T")
+      .In("y: T")
+      .Out("z: bool")
+      .Attr(kNumberT)
+      .Attr("tolerance: float = 1e-05")
+      .Commutative()
+      .Shape(SameShapes)
+      .NoGradient(kDiscrete)
+      .Doc("|x - y| <= tolerance, element by element, without broadcasting.");
   Equality(ops, "Equal")
       .MovesElements()
       .Doc(

@@ -15,9 +15,11 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareComparison(ops);
   DeclareLinalg(ops);
   DeclareMatrix(ops);
+  DeclareTridiagonal(ops);
   DeclareEinsum(ops);
   DeclareSpecial(ops);
   DeclareIncomplete(ops);
+  DeclareFourier(ops);
   DeclareBits(ops);
   DeclareNn(ops);
   DeclareActivations(ops);
@@ -27,6 +29,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclarePool(ops);
   DeclareNormalisation(ops);
   DeclareResize(ops);
+  DeclareWarps(ops);
   DeclareColours(ops);
   DeclareBoxes(ops);
   DeclareFakeQuant(ops);
@@ -43,6 +46,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareMatrixDiag(ops);
   DeclareWholeArray(ops);
   DeclareCounting(ops);
+  DeclarePositions(ops);
   DeclareConcat(ops);
   DeclareSlice(ops);
   DeclareGather(ops);

@@ -142,6 +142,11 @@ void DeclareQuotients(OpRegistry& ops) {
   Binary(ops, "DivNoNan", kInexactT)
       .Doc("x / y with broadcasting, 0 where y is 0 whatever x is.")
       .Grad([](GradContext& g) { return QuotientGradient(g, "DivNoNan"); });
+  Binary(ops, "MulNoNan", kInexactT)
+      .Doc("x * y with broadcasting, 0 where y is 0 whatever x is.")
+      .Grad([](GradContext& g) {
+        return g.Unbroadcast(g.Apply("MulNoNan", {g.Dy(0), g.X(1)}), g.Apply("MulNoNan", {g.X(0), g.Dy(0)}));
+      });
   Binary(ops, "FloorDiv", kArithmeticT)
       .KnownInts(KnownElementwise<FloorQuotient>)
       .Doc("floor(x / y) with broadcasting, also for negative integers; a zero integer divisor is InvalidArgument.")

@@ -208,6 +208,13 @@ Result<std::vector<Grad>> ExtremumGradient(GradContext& g) {
   return std::vector<Grad>{g.Mul(g.Div(chosen, ties), dy), Grad::None()};
 }
 
+/// x / (y / dy), whose order of operations makes the slope at 0 NaN, as in TensorFlow.
+Result<std::vector<Grad>> EuclideanNormGradient(GradContext& g) {
+  WEIR_ASSIGN(Value y, WithKeptAxes(g, g.Y(0)));
+  WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
+  return std::vector<Grad>{g.Div(g.X(0), g.Div(y, dy)), Grad::None()};
+}
+
 /// dy times the product of all other inputs, computed as the product of exclusive cumulative products from both sides,
 /// so that zeros in the input are not a problem. For this the reduced axes are moved to the front and merged.
 Result<std::vector<Grad>> ProdGradient(GradContext& g) {
@@ -256,6 +263,19 @@ Result<std::vector<Grad>> CumprodGradient(GradContext& g) {
   return std::vector<Grad>{g.Apply("DivNoNan", {sum, g.X(0)}), Grad::None()};
 }
 
+/// dx = e^x times the sum of dy / e^y over the later y, by logarithms of the positive and the negative dy.
+Result<std::vector<Grad>> CumulativeLogsumexpGradient(GradContext& g) {
+  WEIR_ASSIGN(const AttrList reversed, Reversed(g));
+  const Value dy = g.Dy(0), zero = g.ConstLike(dy, 0);
+  const Value least = g.ConstLike(dy, -std::numeric_limits<double>::infinity());
+  const auto part = [&](std::string_view side, Value size) {
+    const Value logarithm = g.Apply("SelectV2", {g.Apply(side, {dy, zero}), g.Apply("Log", {size}), least});
+    const Value sum = g.Apply("CumulativeLogsumexp", {g.Sub(logarithm, g.Y(0)), g.X(1)}, reversed);
+    return g.Apply("Exp", {g.Add(sum, g.X(0))});
+  };
+  return std::vector<Grad>{g.Sub(part("Greater", dy), part("Less", g.Neg(dy))), Grad::None()};
+}
+
 OpBuilder Reduction(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
   return ops.Declare(name)
       .In("input: T")
@@ -264,7 +284,6 @@ OpBuilder Reduction(OpRegistry& ops, std::string_view name, std::string_view typ
       .Attr("keep_dims: bool = false")
       .Attr(type_attr)
       .Attr(kIndexT)
-      .SameIfEmpty(1)
       .Shape(ReductionShape);
 }
 
@@ -293,14 +312,14 @@ OpBuilder ArgExtremum(OpRegistry& ops, std::string_view name, std::string_view i
       .NoGradient("positions are integers, which carry no gradient");
 }
 
-OpBuilder Running(OpRegistry& ops, std::string_view name) {
+OpBuilder Running(OpRegistry& ops, std::string_view name, std::string_view type_attr = kNumberT) {
   return ops.Declare(name)
       .In("x: T")
       .In("axis: Tidx")
       .Out("out: T")
       .Attr("exclusive: bool = false")
       .Attr("reverse: bool = false")
-      .Attr(kNumberT)
+      .Attr(type_attr)
       .Attr(kIndexT)
       .Shape(SameAs(0));
 }
@@ -309,21 +328,29 @@ OpBuilder Running(OpRegistry& ops, std::string_view name) {
 
 void DeclareReduction(OpRegistry& ops) {
   Reduction(ops, "Sum", kNumberT)
+      .SameIfEmpty(1)
       .KnownInts(KnownTotal<AddInts, 0>)
       .Doc("The sum along the given axes; 0 for none.")
       .Grad(SumGradient);
   Reduction(ops, "Mean", kNumberT)
+      .SameIfEmpty(1)
       .Doc("The mean along the given axes; NaN for none in floating types.")
       .Grad(MeanGradient);
   Reduction(ops, "Prod", kNumberT)
+      .SameIfEmpty(1)
       .KnownInts(KnownTotal<MultiplyInts, 1>)
       .Doc("The product along the given axes; 1 for none.")
       .Grad(ProdGradient);
+  Reduction(ops, "EuclideanNorm", kNumberT)
+      .Doc("The root of the sum of |x|^2 along the given axes; 0 for none.")
+      .Grad(EuclideanNormGradient);
   const char* kOrdered = "T: {realnumbertype, quantizedtype}";
   Reduction(ops, "Max", kOrdered)
+      .SameIfEmpty(1)
       .Doc("The largest element along the given axes; the lowest value (-infinity) for none, NaN where one is.")
       .Grad(ExtremumGradient);
   Reduction(ops, "Min", kOrdered)
+      .SameIfEmpty(1)
       .Doc("The smallest element along the given axes; the highest value (infinity) for none, NaN where one is.")
       .Grad(ExtremumGradient);
   BooleanReduction(ops, "All").Doc("Whether all elements along the given axes are true; true for none.");
@@ -339,6 +366,11 @@ void DeclareReduction(OpRegistry& ops) {
   Running(ops, "Cumprod")
       .Doc("Element i is the product of x[0..i] along the axis (x[0..i-1] if exclusive), from the end if reverse.")
       .Grad(CumprodGradient);
+  Running(ops, "CumulativeLogsumexp", kFloatT)
+      .Doc(
+          "Element i is log(sum of e^x) of x[0..i] along the axis (x[0..i-1] if exclusive; -infinity for none), from "
+          "the end if reverse.")
+      .Grad(CumulativeLogsumexpGradient);
 }
 
 }  // namespace weir::ops

@@ -240,11 +240,13 @@ void DeclareGradientsOfResults(OpRegistry& ops) {
     const Value da = g.Mul(scaled, g.Apply("Square", {a}));
     return std::vector<Grad>{da, g.Apply("RsqrtGrad", {a, dz})};
   });
-  GradOfResult(ops, "ReciprocalGrad").Doc("-dy * conj(y)^2: the gradient of y = 1 / x.").Grad([](GradContext& g) {
-    const Value a = g.Conj(g.X(0)), dz = g.Dy(0), cg = g.Conj(dz);
-    const Value da = g.Mul(g.Mul(g.Mul(cg, g.ConstLike(cg, -2)), g.X(1)), a);
-    return std::vector<Grad>{da, g.Apply("ReciprocalGrad", {a, dz})};
-  });
+  for (const char* name : {"InvGrad", "ReciprocalGrad"}) {
+    GradOfResult(ops, name).Doc("-dy * conj(y)^2: the gradient of y = 1 / x.").Grad([](GradContext& g) {
+      const Value a = g.Conj(g.X(0)), dz = g.Dy(0), cg = g.Conj(dz);
+      const Value da = g.Mul(g.Mul(g.Mul(cg, g.ConstLike(cg, -2)), g.X(1)), a);
+      return std::vector<Grad>{da, g.Apply("ReciprocalGrad", {a, dz})};
+    });
+  }
 }
 
 }  // namespace

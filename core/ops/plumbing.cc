@@ -166,6 +166,12 @@ void DeclareIdentities(OpRegistry& ops) {
   one("StopGradient")
       .NoGradient("it stands for a constant when differentiating")
       .Doc("The input, through which no gradient flows.");
+  one("Snapshot").Grad(PassThrough).Doc("The input, which callers may then change.");
+  one("GuaranteeConst")
+      .Stateful()
+      .ChecksOnly()
+      .NoGradient("it stands for a constant when differentiating")
+      .Doc("The input, which the graph promises never to change.");
   one("PreventGradient")
       .Attr("message: string = ''")
       .Grad(RefuseGradient)

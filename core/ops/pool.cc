@@ -117,6 +117,9 @@ op::ShapeFn SecondShape(const PoolForm& form) {
 /// Input 0 is the shape.
 op::ShapeFn GivenShape(int rank) {
   return [rank](ShapeContext& c) -> Status {
+    for (const int64_t extent : c.ints(0).value_or(std::vector<int64_t>())) {
+      if (extent < 0) return InvalidArgument("Expected a non-negative size, got {}", extent);
+    }
     WEIR_ASSIGN(const PartialShape given, c.shape_from(0));
     WEIR_ASSIGN(PartialShape images, ToRank(given, rank));
     c.set_output(0, std::move(images));

@@ -22,6 +22,7 @@ namespace {
 using op::Category;
 using op::Grad;
 using op::GradContext;
+using op::One;
 using op::OpBuilder;
 using op::OpRegistry;
 using op::Scalar;
@@ -85,6 +86,18 @@ Status ReshapeRefusal(const Status& inferred, std::span<const Tensor> inputs) {
   }
   return InvalidArgument("Input to reshape is a tensor with {} values, but the requested shape {} {}",
                          inputs[0].elements(), open > 0 && elements > 0 ? "requires a multiple of" : "has", elements);
+}
+
+Status EnsuredShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape wanted, c.attrs().ShapeAttr("shape"));
+  Result<PartialShape> both = c.input(0).Merge(wanted);
+  if (!both.ok() && c.input(0).fully_defined()) {
+    return InvalidArgument("Shape of tensor {} is not compatible with expected shape {}.", c.input(0).ToString(),
+                           wanted.ToString());
+  }
+  WEIR_ASSIGN(PartialShape shape, std::move(both));
+  c.set_output(0, std::move(shape));
+  return Status();
 }
 
 Status ShapeVectors(ShapeContext& c) {
@@ -396,6 +409,15 @@ void DeclareReshapes(OpRegistry& ops) {
       .Shape(ExpandDimsShape)
       .Grad(BackToInput)
       .Doc("`input` with an extent of 1 put in at position `dim`; negative positions count from the end.");
+  About(ops, "EnsureShape")
+      .RunsAs(Universal::kReshape)
+      .In("input: T")
+      .Out("output: T")
+      .Attr("shape: shape")
+      .Attr(kAnyT)
+      .Shape(EnsuredShape)
+      .Grad([](GradContext& g) { return One(g.Dy(0)); })
+      .Doc("`input`, whose shape must be compatible with `shape`.");
   About(ops, "Squeeze")
       .RunsAs(Universal::kReshape)
       .KnownInts(KnownReshaped)

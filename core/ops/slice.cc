@@ -1,4 +1,6 @@
 // Parts of arrays: Slice, StridedSlice with its masks, and StridedSlice's gradient.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -276,9 +278,48 @@ OpBuilder Strided(OpRegistry& ops, std::string_view name, std::string_view index
       .Attr("shrink_axis_mask: int = 0");
 }
 
+Result<std::vector<Grad>> SliceUpdateGradient(GradContext& g) {
+  WEIR_ASSIGN(AttrList masks, MaskAttrs(g));
+  std::vector<Grad> grads(5);
+  grads[0] =
+      g.Apply("TensorStridedSliceUpdate", {g.Dy(0), g.X(1), g.X(2), g.X(3), g.Apply("ZerosLike", {g.X(4)})}, masks);
+  const Value part = g.Apply("StridedSlice", {g.Dy(0), g.X(1), g.X(2), g.X(3)}, std::move(masks));
+  const Value axes = g.ApplyAll("BroadcastGradientArgs", {g.ShapeOp(g.X(4)), g.ShapeOp(part)})[0];
+  grads[4] = g.Reshape(g.Apply("Sum", {part, axes}), g.ShapeOp(g.X(4)));
+  return grads;
+}
+
+void DeclareSliceAssignments(OpRegistry& ops) {
+  const auto assign = [&](std::string_view name, std::string_view target) {
+    OpBuilder declared = ops.Declare(name);
+    declared.Is(Category::kState).In(target).In("begin: Index").In("end: Index").In("strides: Index").In("value: T");
+    for (const char* mask : {"begin", "end", "ellipsis", "new_axis", "shrink_axis"}) {
+      declared.Attr(fmt::format("{}_mask: int = 0", mask));
+    }
+    return declared.Attr(kAnyT).Attr("Index: {int32, int64}").MovesElements();
+  };
+  assign("StridedSliceAssign", "ref: Ref(T)")
+      .Out("output_ref: Ref(T)")
+      .Shape(op::SameAs(0))
+      .NoGradient(kUpdate)
+      .Doc("Makes `value`, broadcast, the elements of the variable that StridedSlice would read.");
+  assign("ResourceStridedSliceAssign", "ref: resource")
+      .Stateful()
+      .Shape(op::NoOutputs())
+      .NoGradient(kUpdate)
+      .Doc("Makes `value`, broadcast, the elements of the variable that StridedSlice would read.");
+  assign("TensorStridedSliceUpdate", "input: T")
+      .Is(Category::kArray)
+      .Out("output: T")
+      .Shape(op::SameAs(0))
+      .Grad(SliceUpdateGradient)
+      .Doc("`input` with `value`, broadcast, in place of the elements that StridedSlice would read.");
+}
+
 }  // namespace
 
 void DeclareSlice(OpRegistry& ops) {
+  DeclareSliceAssignments(ops);
   ops.Declare("Slice")
       .In("input: T")
       .In("begin: Index")

@@ -1,4 +1,6 @@
 // Random ops without state: equal seeds, or keys and counters, give TensorFlow's numbers. Generators in variables.
+#include "core/base/errors.h"
+#include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/shape_algebra.h"
@@ -7,9 +9,12 @@ namespace weir::ops {
 namespace {
 
 using op::Category;
+using op::Grad;
+using op::GradContext;
 using op::OpBuilder;
 using op::OpRegistry;
 using op::ShapeContext;
+using op::Value;
 
 /// Input i is a vector of two seeds.
 Status CheckSeed(const ShapeContext& c, int i) {
@@ -18,6 +23,7 @@ Status CheckSeed(const ShapeContext& c, int i) {
 }
 
 Status ShapeOfInput(ShapeContext& c) {
+  WEIR_TRY(CheckExtents(c, 0));
   WEIR_ASSIGN(PartialShape shape, c.shape_from(0));
   c.set_output(0, std::move(shape));
   return Status();
@@ -156,6 +162,77 @@ void DeclareSeeded(OpRegistry& ops) {
           "equal seeds [2] give equal numbers.");
 }
 
+/// Input 0 is the shape, which ends with that of the parameters.
+Status ParameterShape(ShapeContext& c, int parameters) {
+  WEIR_TRY(CheckExtents(c, 0));
+  WEIR_ASSIGN(PartialShape shape, c.shape_from(0));
+  const PartialShape& inner = c.input(parameters);
+  if (shape.has_rank() && inner.has_rank()) {
+    const bool fits = inner.rank() <= shape.rank() && Span(shape, shape.rank() - inner.rank()).Merge(inner).ok();
+    if (!fits) return InvalidArgument("Shape passed in must end with broadcasted shape.");
+  }
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Status SeededParameterShape(ShapeContext& c) {
+  WEIR_TRY(CheckSeed(c, 1));
+  return ParameterShape(c, 2);
+}
+
+Status KeyedParameterShape(ShapeContext& c) {
+  WEIR_TRY(KeyedShape(c));
+  return ParameterShape(c, 4);
+}
+
+/// dy times the derivative of the sample by alpha, summed over the samples.
+std::vector<Grad> GammaGradient(GradContext& g, int alpha) {
+  const Value slopes = g.Mul(g.Dy(0), g.Apply("RandomGammaGrad", {g.X(alpha), g.Y(0)}));
+  const Value shape = g.ShapeOp(g.X(alpha));
+  const Value axes = g.ApplyAll("BroadcastGradientArgs", {g.ShapeOp(g.Y(0)), shape})[1];
+  std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
+  grads[static_cast<size_t>(alpha)] = g.Reshape(g.Apply("Sum", {slopes, axes}), shape);
+  return grads;
+}
+
+void DeclareRejected(OpRegistry& ops) {
+  Stateless(ops, "StatelessRandomGammaV2")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .In("alpha: dtype")
+      .Out("output: dtype")
+      .Attr("dtype: {half, float, double}")
+      .Attr("T: {int32, int64}")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Shape(SeededParameterShape)
+      .Grad([](GradContext& g) { return GammaGradient(g, 2); })
+      .Doc("Numbers of gamma distributions; `shape` ends with the shape of alpha. Equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessRandomGammaV3")
+      .In("shape: shape_dtype")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .In("alpha: dtype")
+      .Out("output: dtype")
+      .Attr("dtype: {half, float, double}")
+      .Attr("shape_dtype: {int32, int64} = DT_INT32")
+      .Shape(KeyedParameterShape)
+      .Grad([](GradContext& g) { return GammaGradient(g, 4); })
+      .Doc("Numbers of gamma distributions that follow from key [1], counter [2] and algorithm.");
+  Stateless(ops, "StatelessRandomPoisson")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .In("lam: Rtype")
+      .Out("output: dtype")
+      .Attr("Rtype: {half, float, double, int32, int64}")
+      .Attr("dtype: {half, float, double, int32, int64}")
+      .Attr("T: {int32, int64}")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Shape(SeededParameterShape)
+      .NoGradient(kDiscrete)
+      .Doc("Numbers of Poisson distributions; `shape` ends with the shape of lam. Equal seeds [2] give equal numbers.");
+}
+
 void DeclareKeyed(OpRegistry& ops) {
   Stateless(ops, "StatelessRandomUniformV2")
       .In("shape: Tshape")
@@ -281,6 +358,7 @@ void DeclareShuffle(OpRegistry& ops) {
 
 void DeclareStateless(OpRegistry& ops) {
   DeclareSeeded(ops);
+  DeclareRejected(ops);
   DeclareKeyed(ops);
   DeclareGenerators(ops);
   DeclareShuffle(ops);

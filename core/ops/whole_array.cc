@@ -67,11 +67,7 @@ Status ParallelConcatShape(ShapeContext& c) {
 
 Status EmptyShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 1).status());
-  if (const std::optional<std::vector<int64_t>> dims = c.ints(0)) {
-    for (const int64_t dim : *dims) {
-      if (dim < 0) return InvalidArgument("Dimension {} must be >= 0", dim);
-    }
-  }
+  WEIR_TRY(CheckExtents(c, 0));
   WEIR_ASSIGN(PartialShape shape, c.shape_from(0));
   c.set_output(0, std::move(shape));
   return Status();

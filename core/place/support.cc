@@ -9,11 +9,12 @@
 namespace weir::place {
 namespace {
 
-/// The core itself moves strings, on any device.
+/// The core itself moves and compares strings, on any device.
 bool HasString(const graph::Node& node) {
   const auto is_string = [](DType t) { return BaseType(t) == DType::kString; };
-  if (node.num_outputs() == 0) return std::ranges::any_of(node.signature().inputs, is_string);
-  return std::ranges::any_of(node.output_types(), is_string);
+  if (std::ranges::any_of(node.output_types(), is_string)) return true;
+  const bool of_inputs = node.num_outputs() == 0 || node.op().traits.moves_elements;
+  return of_inputs && std::ranges::any_of(node.signature().inputs, is_string);
 }
 
 bool NamesAttr(const std::vector<op::ArgDef>& args, const std::string& attr) {

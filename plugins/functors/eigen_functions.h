@@ -47,6 +47,7 @@ struct Digamma {
 struct Zeta {
   template <class T>
   WEIR_HD T operator()(T x, T q) const {
+    if (std::isinf(static_cast<double>(q)) && q > T(0) && x > T(1)) return T(0);
     return static_cast<T>(Eigen::numext::zeta(static_cast<double>(x), static_cast<double>(q)));
   }
 };

@@ -34,6 +34,12 @@ struct Lgamma {
   }
 };
 
+struct MulNoNan {
+  template <class T>
+  WEIR_HD T operator()(T x, T y) const {
+    return y == T(0) ? T(0) : x * y;
+  }
+};
 struct Xlogy {
   template <class T>
   WEIR_HD T operator()(T x, T y) const {

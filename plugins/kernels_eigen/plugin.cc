@@ -3,6 +3,7 @@
 
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/function_families.h"
 #include "plugins/kernels_eigen/kernels/step_products.h"
 #include "plugins/kernels_eigen/quantized_families.h"
 #include "plugins/kernels_eigen/sequence_families.h"
@@ -29,6 +30,18 @@ void AddHot(sdk::KernelTable& k) {
 }
 
 #if !defined(WEIR_HOT_FAMILIES_ONLY)
+void AddFunctions(sdk::KernelTable& k) {
+  AddApproximateEqual(k);
+  AddBessel(k);
+  AddEuclideanNorm(k);
+  AddFourier(k);
+  AddPositions(k);
+  AddProjective(k);
+  AddScaleAndTranslate(k);
+  AddSliceAssign(k);
+  AddTridiagonal(k);
+}
+
 void AddRest(sdk::KernelTable& k) {
   AddAdaptive(k);
   AddAddN(k);
@@ -51,6 +64,7 @@ void AddRest(sdk::KernelTable& k) {
   AddDistances(k);
   AddEinsum(k);
   AddFill(k);
+  AddFunctions(k);
   AddGather(k);
   AddIncomplete(k);
   AddInplace(k);

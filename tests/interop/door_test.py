@@ -186,6 +186,43 @@ def F092_F199_more_programs_train_unmodified():
     compare_programs(door_more_programs.ALL)
 
 
+def near(got, want):
+    """Equal, or to 1e-4 of the largest number in floating types."""
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return False
+    if want.dtype.kind not in "fc":
+        return np.array_equal(got, want)
+    size = np.abs(want[np.isfinite(want)]).max(initial=1e-3)
+    return np.allclose(got, want, rtol=1e-4, atol=1e-4 * size, equal_nan=True)
+
+
+def F250_graphs_from_many_families_of_ops():
+    """Each program in three forms by seed, of the server and of TensorFlow in this process."""
+    import zlib
+
+    import door_op_programs
+    server = Server(shlex.split(SERVER))
+    different = []
+    for program in door_op_programs.ALL:
+        for seed in range(3):
+            with tf.Graph().as_default() as graph:
+                built = program(np.random.RandomState(zlib.crc32(program.__name__.encode()) + seed))
+                fetches, inits = built if isinstance(built, tuple) else (built, [])
+                results = []
+                for target in ("", server.target):
+                    options = tf.ConfigProto(isolate_session_state=True)
+                    with tf.Session(target, graph=graph, config=options) as session:
+                        session.run(inits)
+                        results.append(session.run(fetches))
+            for fetch, want, got in zip(fetches, *results):
+                if not near(got, want):
+                    where = f"{program.__name__} {seed}, {fetch.name}"
+                    different.append(f"{where}:\n  weir       {got}\n  TensorFlow {want}")
+    assert server.close() == 0
+    assert not different, "\n" + "\n".join(different)
+
+
 if __name__ == "__main__":
     TEST, SERVER, WORK = sys.argv[1:4]
     globals()[TEST]()

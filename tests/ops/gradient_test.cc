@@ -149,9 +149,8 @@ TEST(OpGradients, AgreeWithFiniteDifferences) {
 
 TEST(OpGradients, EveryOpWithAGradientHasARow) {
   // State, random ops, and ops whose gradient is an error or hands rows to a variable, have tests of their own. The op
-  // of the gradient of MaxPool3DGradGrad takes no double, and gradients pass through roundings, optionals and complex
-  // numbers:
-  // tests/unit/ops/gradients.txt has them.
+  // of the gradient of MaxPool3DGradGrad takes no double, and gradients pass through roundings, optionals, complex
+  // numbers and Fourier transforms: tests/unit/ops/gradients.txt has them.
   const std::set<std::string> elsewhere = {"PreventGradient",
                                            "ReadVariableOp",
                                            "ResourceGather",
@@ -165,12 +164,17 @@ TEST(OpGradients, EveryOpWithAGradientHasARow) {
                                            "FloorDiv",
                                            "SparseMatMul",
                                            "MaxPool3DGradGrad",
-                                           "RandomGamma"};
+                                           "RandomGamma",
+                                           "StatelessRandomGammaV2",
+                                           "StatelessRandomGammaV3"};
   const auto of_arrays = [](const op::OpDef& op) {  // tests/unit/client/tensor_array_test.cc
     return op.name.starts_with("TensorArray") || op.name.starts_with("TensorList");
   };
   const auto passes = [](const op::OpDef& op) {
     return op.name.starts_with("QuantizeAndDequantize") || op.name.starts_with("Optional");
+  };
+  const auto of_spectra = [](const op::OpDef& op) {  // of complex numbers
+    return op.name.find("FFT") != op.name.npos;
   };
   const auto of_functions = [](const op::OpDef& op) {  // tests/unit/client: theirs are those of the bodies
     return std::ranges::any_of(op.attrs,
@@ -182,7 +186,7 @@ TEST(OpGradients, EveryOpWithAGradientHasARow) {
   ASSERT_TRUE(ops.ok());
   for (const op::OpDef* op : (*ops)->All()) {
     const bool covered = !op->gradient || have.contains(op->name) || elsewhere.contains(op->name) || of_arrays(*op) ||
-                         passes(*op) || of_functions(*op);
+                         passes(*op) || of_spectra(*op) || of_functions(*op);
     EXPECT_TRUE(covered) << op->name;
   }
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "plugins/functors/optimisers.h"
@@ -22,6 +24,29 @@ using sdk::View;
 
 template <class T, size_t>
 using Each = T;
+
+/// The steps of which TensorFlow checks the values of rates and strengths.
+template <class Rule, bool kSparse>
+constexpr bool kChecksNumbers = std::is_same_v<Rule, functors::ProximalAdagrad> ||
+                                (kSparse &&
+                                 (std::is_same_v<Rule, functors::Ftrl> || std::is_same_v<Rule, functors::FtrlV2>));
+
+/// InvalidArgument with TensorFlow's text for a number, named as in the rule, that is out of its range, or NaN.
+template <class C>
+int32_t CheckNumber(const sdk::Error& error, std::string_view name, C number, const functors::StepFlags& flags,
+                    bool zero_rate) {
+  if (name == "lr") {
+    if (number > C(0) || (zero_rate && flags.multiply_linear && number == C(0))) return WEIR_OK;
+    return error.InvalidArgument("lr is not a positive scalar",
+                                 zero_rate ? " (or zero if multiply_linear_by_lr is set)" : "", ": []");
+  }
+  if (name == "lr_power") {
+    return number <= C(0) ? WEIR_OK : error.InvalidArgument("lr_power is not a non-positive scalar: []");
+  }
+  if (number >= C(0)) return WEIR_OK;
+  return error.InvalidArgument(name == "l2_shrinkage" ? "l2 shrinkage" : name,
+                               " regularization strength is not a non-negative scalar: []");
+}
 
 /// The kernel of a rule: by slot (S), number before the gradient (B), operand of indices (I), number behind it (A) and
 /// counter (G).
@@ -46,6 +71,17 @@ struct StepKernel<Rule, std::index_sequence<S...>, std::index_sequence<B...>, st
     const std::array<T*, sizeof...(S)> held{slots.data()...};
     const std::array<C, sizeof...(B) + sizeof...(A) + sizeof...(G)> numbers{
         static_cast<C>(before[0])..., static_cast<C>(after[0])..., static_cast<C>(count[0])...};
+    if constexpr (kChecksNumbers<Rule, kSparse>) {
+      const auto check = [&](const auto& names, size_t first) {
+        int32_t code = WEIR_OK;
+        for (size_t i = 0; i < names.size() && code == WEIR_OK; ++i) {
+          code = CheckNumber(env.error(), names[i], numbers[first + i], flags, sizeof...(A) != 0);
+        }
+        return code;
+      };
+      if (const int32_t code = check(Rule::kBefore, 0); code != WEIR_OK) return code;
+      if (const int32_t code = check(Rule::kAfter, Rule::kBefore.size()); code != WEIR_OK) return code;
+    }
     if constexpr (kSparse) {
       return Rows(env, var.data(), held, grad.data(), numbers, indices...);
     } else {

@@ -28,6 +28,7 @@ void AddMathBinary(sdk::KernelTable& k) {
   k.Binary<functors::Minimum>("Minimum", kReal);
   k.Pairwise<functors::TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<functors::SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<functors::ReciprocalGrad>("InvGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<functors::ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<functors::SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<functors::RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);

@@ -1,11 +1,14 @@
-// Random numbers by rejection, each from blocks of its own: RandomGamma, RandomPoisson, RandomPoissonV2.
+// Random numbers by rejection, each from blocks of its own: RandomGamma, RandomPoisson, RandomPoissonV2, and those
+// that follow from a seed.
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
 #include "plugins/kernels_eigen/kernels/node_stream.h"
+#include "plugins/kernels_eigen/kernels/seeds.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/sequence_families.h"
 #include "sdk/cpp/elementwise.h"
@@ -128,6 +131,37 @@ class Poisson {
   double log_rate_ = 0, b_ = 0, a_ = 0, inverse_alpha_ = 0;
 };
 
+/// The largest number of type T.
+template <class T>
+double Largest() {
+  if constexpr (std::is_same_v<T, sdk::half>) {
+    return 65504;
+  } else {
+    return static_cast<double>(std::numeric_limits<T>::max());
+  }
+}
+
+/// For each parameter `samples` numbers, each from the blocks of its own behind block `first`.
+template <class Distribution, class R, class T>
+int32_t FillFrom(sdk::Env& env, const Philox& generator, uint64_t first, int64_t samples, View<const R> parameters,
+                 View<T> output, double largest) {
+  const int64_t count = output.size() == 0 ? 0 : parameters.size();
+  for (int64_t p = 0; p < count; ++p) {
+    const auto parameter = static_cast<double>(static_cast<sdk::Compute<R>>(parameters[p]));
+    const Distribution distribution(parameter, largest);
+    for (int64_t i = 0; i < samples; ++i) {
+      Pairs pairs(generator, first + static_cast<uint64_t>(p * samples + i) * 256);
+      double sample = 0;
+      if (!distribution.Draw(pairs, &sample)) {
+        return env.error().InvalidArgument("no number of the distribution with the parameter ", parameter,
+                                           " fits the type of the output");
+      }
+      output[i * count + p] = static_cast<T>(static_cast<sdk::Compute<T>>(sample));
+    }
+  }
+  return WEIR_OK;
+}
+
 /// Numbers of shape `shape` + `parameters`; those of one parameter are drawn one after the other.
 template <class Distribution>
 struct PerParameter {
@@ -153,34 +187,56 @@ struct PerParameter {
   template <class R, class T>
   int32_t Fill(sdk::Env& env, View<const R> parameters, View<T> output, double largest) const {
     if (output.size() == 0) return WEIR_OK;
-    const int64_t count = parameters.size();
     const uint64_t first = stream.ReserveFor(output.size());
-    for (int64_t p = 0; p < count; ++p) {
-      const auto parameter = static_cast<double>(static_cast<sdk::Compute<R>>(parameters[p]));
-      const Distribution distribution(parameter, largest);
-      for (int64_t i = 0; i < samples; ++i) {
-        Pairs pairs(stream.generator(), first + static_cast<uint64_t>(p * samples + i) * 256);
-        double sample = 0;
-        if (!distribution.Draw(pairs, &sample)) {
-          return env.error().InvalidArgument("no number of the distribution with the parameter ", parameter,
-                                             " fits the type of the output");
-        }
-        output[i * count + p] = static_cast<T>(static_cast<sdk::Compute<T>>(sample));
-      }
-    }
-    return WEIR_OK;
+    return FillFrom<Distribution>(env, stream.generator(), first, samples, parameters, output, largest);
   }
 };
 
-/// The largest number of type T.
-template <class T>
-double Largest() {
-  if constexpr (std::is_same_v<T, sdk::half>) {
-    return 65504;
-  } else {
-    return static_cast<double>(std::numeric_limits<T>::max());
+/// The shape of the output, input 0, ends with that of the parameters. Draws from a seed, or from key and counter.
+template <class Distribution, uint32_t kParameters>
+struct Stateless {
+  int64_t samples = 1;  // per parameter
+
+  int32_t Prepare(Prep& prep) {
+    const int32_t code = kParameters == 2 ? CheckSeed(prep, 1) : CheckKey(prep);
+    if (code != WEIR_OK) return code;
+    std::vector<int64_t> dims;
+    if (const int32_t failed = Steering(prep, 0, &dims); failed != WEIR_OK) return failed;
+    const weir_shape& parameters = prep.shape(kParameters);
+    const size_t rank = parameters.rank;
+    if (rank > dims.size() ||
+        !std::equal(parameters.dims, parameters.dims + rank, dims.end() - static_cast<int64_t>(rank))) {
+      return prep.error().InvalidArgument("Shape passed in must end with broadcasted shape.");
+    }
+    if (sdk::SizeOf(prep.output(0).shape) != 0) {
+      for (size_t i = 0; i < dims.size() - rank; ++i) samples *= dims[i];
+    }
+    return ExpectOutput(prep, 0, dims);
   }
-}
+};
+
+struct StatelessGamma : Stateless<Gamma, 2> {
+  template <class T>
+  int32_t Run(sdk::Env& env, HostIntegers, SeedWords seed, View<const T> alpha, View<T> output) const {
+    return FillFrom<Gamma>(env, FromSeed(seed), 0, samples, alpha, output, 0);
+  }
+};
+struct KeyedGamma : Stateless<Gamma, 4> {
+  template <class T>
+  int32_t Run(sdk::Env& env, HostIntegers, View<const uint64_t> key, View<const uint64_t> counter,
+              sdk::Host<const int32_t> algorithm, View<const T> alpha, View<T> output) const {
+    if (algorithm[0] != 1 && algorithm[0] != 3) {
+      return env.error().InvalidArgument("Unsupported algorithm id: ", algorithm[0]);
+    }
+    return FillFrom<Gamma>(env, {key[0], counter[1], counter[0]}, 0, samples, alpha, output, 0);
+  }
+};
+struct StatelessPoisson : Stateless<Poisson, 2> {
+  template <class R, class T>
+  int32_t Run(sdk::Env& env, HostIntegers, SeedWords seed, View<const R> rate, View<T> output) const {
+    return FillFrom<Poisson>(env, FromSeed(seed), 0, samples, rate, output, Largest<T>());
+  }
+};
 
 struct RandomGamma : PerParameter<Gamma> {
   template <class T>
@@ -211,6 +267,11 @@ constexpr sdk::Types<sdk::half, float, double> kGammaTypes;
 
 void AddRejection(sdk::KernelTable& k) {
   k.Add<RandomGamma>("RandomGamma", kGammaTypes).Class(WEIR_CLASS_RNG, 60);
+  k.Add<StatelessGamma>("StatelessRandomGammaV2", sdk::Attr("dtype", kGammaTypes)).Class(WEIR_CLASS_RNG, 60);
+  k.Add<KeyedGamma>("StatelessRandomGammaV3", sdk::Attr("dtype", kGammaTypes)).Class(WEIR_CLASS_RNG, 60);
+  k.Add<StatelessPoisson>("StatelessRandomPoisson", sdk::Attr("Rtype", kGammaTypes + kIndex),
+                          sdk::Attr("dtype", kGammaTypes + kIndex))
+      .Class(WEIR_CLASS_RNG, 60);
   k.Add<RandomPoisson>("RandomPoisson", sdk::Attr("dtype", kGammaTypes)).Class(WEIR_CLASS_RNG, 60);
   k.Add<RandomPoissonV2>("RandomPoissonV2", sdk::Attr("R", kGammaTypes + kIndex),
                          sdk::Attr("dtype", kGammaTypes + kIndex))

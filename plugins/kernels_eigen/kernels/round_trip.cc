@@ -22,7 +22,7 @@ struct RoundTrip : Plan {
       T low = 0, high = 0;
       if (this->given) {
         range(s, &low, &high);
-        if (low > high) {
+        if (!(low <= high)) {
           return env.error().InvalidArgument("Invalid range: input_min ", low, " > input_max ", high);
         }
       } else if (this->outer > 0) {

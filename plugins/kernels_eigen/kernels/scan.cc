@@ -1,6 +1,9 @@
-// Cumsum and Cumprod along one dimension.
+// Cumsum, Cumprod and CumulativeLogsumexp along one dimension.
 #include <algorithm>
+#include <cmath>
 #include <complex>
+#include <limits>
+#include <numbers>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
@@ -10,7 +13,40 @@
 namespace weir::kernels_eigen {
 namespace {
 
-template <bool kProduct>
+struct RunningSum {
+  template <class C>
+  static C None() {
+    return C(0);
+  }
+  template <class C>
+  static C Join(C total, C x) {
+    return Sum(total, x);
+  }
+};
+struct RunningProduct {
+  template <class C>
+  static C None() {
+    return C(1);
+  }
+  template <class C>
+  static C Join(C total, C x) {
+    return Product(total, x);
+  }
+};
+/// log(e^total + e^x).
+struct RunningLogarithm {
+  template <class C>
+  static C None() {
+    return -std::numeric_limits<C>::infinity();
+  }
+  template <class C>
+  static C Join(C total, C x) {
+    const C most = std::max(total, x), least = std::min(total, x);
+    return least == most ? most + C(std::numbers::ln2) : most + std::log1p(std::exp(least - most));
+  }
+};
+
+template <class Running>
 struct Scan {
   bool exclusive = false, reverse = false;
 
@@ -51,12 +87,12 @@ struct Scan {
   void Columns(const T* x, T* y, int64_t n, int64_t step, int64_t count) const {
     using C = sdk::Compute<T>;
     C total[kTile];
-    std::fill(total, total + count, C(kProduct ? 1 : 0));
+    std::fill(total, total + count, Running::template None<C>());
     for (int64_t k = 0; k < n; ++k) {
       const int64_t row = (reverse ? n - 1 - k : k) * step;
       for (int64_t i = 0; i < count; ++i) {
         const C before = total[i], value = static_cast<C>(x[row + i]);
-        total[i] = kProduct ? Product(before, value) : Sum(before, value);
+        total[i] = Running::Join(before, value);
         y[row + i] = static_cast<T>(exclusive ? before : total[i]);
       }
     }
@@ -66,8 +102,9 @@ struct Scan {
 }  // namespace
 
 void AddScan(sdk::KernelTable& k) {
-  k.Add<Scan<false>>("Cumsum", kNumbers).Class(WEIR_CLASS_SORT);
-  k.Add<Scan<true>>("Cumprod", kNumbers).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<RunningSum>>("Cumsum", kNumbers).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<RunningProduct>>("Cumprod", kNumbers).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<RunningLogarithm>>("CumulativeLogsumexp", kFloating).Class(WEIR_CLASS_SORT, 40);
 }
 
 }  // namespace weir::kernels_eigen

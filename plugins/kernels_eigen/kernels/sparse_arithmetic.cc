@@ -111,8 +111,7 @@ struct SparseAdd {
         a.indices, b.indices, [&](int64_t i) { keep(a.At(i), a.values[i]); },
         [&](int64_t j) { keep(b.At(j), b.values[j]); },
         [&](int64_t i, int64_t j) { keep(a.At(i), static_cast<T>(Sum(a.values[i], b.values[j]))); });
-    if (const int32_t code =
-            WriteEntries(ctx, 0, entries, static_cast<int64_t>(values.size()), a.shape.size());
+    if (const int32_t code = WriteEntries(ctx, 0, entries, static_cast<int64_t>(values.size()), a.shape.size());
         code != WEIR_OK) {
       return code;
     }
@@ -231,6 +230,9 @@ struct SparseExtreme {
       return ctx.error().InvalidArgument("Operands' shapes do not match: got ", a.shape[d], " and ", b.shape[d],
                                          " for dimension ", d);
     }
+    for (const SparseInput<T>* part : {&a, &b}) {
+      if (const int32_t code = CheckBounds(ctx.error(), *part); code != WEIR_OK) return code;
+    }
     using C = sdk::Compute<T>;
     std::vector<int64_t> entries;
     std::vector<T> values;
@@ -242,8 +244,7 @@ struct SparseExtreme {
         a.indices, b.indices, [&](int64_t i) { add(a.At(i), static_cast<C>(a.values[i]), C()); },
         [&](int64_t j) { add(b.At(j), C(), static_cast<C>(b.values[j])); },
         [&](int64_t i, int64_t j) { add(a.At(i), static_cast<C>(a.values[i]), static_cast<C>(b.values[j])); });
-    if (const int32_t code =
-            WriteEntries(ctx, 0, entries, static_cast<int64_t>(values.size()), a.shape.size());
+    if (const int32_t code = WriteEntries(ctx, 0, entries, static_cast<int64_t>(values.size()), a.shape.size());
         code != WEIR_OK) {
       return code;
     }
@@ -251,6 +252,17 @@ struct SparseExtreme {
   }
 
  private:
+  template <class T>
+  static int32_t CheckBounds(const sdk::Error& error, const SparseInput<T>& part) {
+    for (int64_t i = 0; i < part.indices.dim(0); ++i) {
+      const std::span<const int64_t> entry = part.At(i);
+      for (size_t d = 0; d < entry.size(); ++d) {
+        const bool inside = entry[d] >= 0 && entry[d] < part.shape[static_cast<int64_t>(d)];
+        if (!inside) return functors::EntryOutOfBounds(error, i, entry);
+      }
+    }
+    return WEIR_OK;
+  }
   static std::string Spaced(const View<const int64_t>& numbers) {
     std::string text;
     for (const int64_t number : Elements(numbers)) {
@@ -334,8 +346,8 @@ struct SparseDense {
                                    " vs. ", x.count(), ")");
     }
     if (x.indices.dim(1) != x.shape.size()) {
-      return error.InvalidArgument("Number of dimensions must match second dimension of indices. Got ",
-                                   x.shape.size(), " dimensions, indices shape: ", x.indices.shape());
+      return error.InvalidArgument("Number of dimensions must match second dimension of indices. Got ", x.shape.size(),
+                                   " dimensions, indices shape: ", x.indices.shape());
     }
     const int64_t shift = x.shape.size() - dense.rank;
     bool fits = shift >= 0;

@@ -282,6 +282,104 @@ struct SuppressionWithOverlaps {
   }
 };
 
+/// Boxes of several classes: those of all classes by their scores.
+struct CombinedSuppression {
+  bool per_class = false, clip = true;
+  int32_t Prepare(const Node& node, const Error&) {
+    per_class = node.Bool("pad_per_class", false);
+    clip = node.Bool("clip_boxes", true);
+    return WEIR_OK;
+  }
+
+  struct Found {
+    float score;
+    int64_t box;  // a row of boxes
+    int64_t of_class;
+  };
+  struct Scene {
+    View<const float> boxes, scores;
+    int64_t count, kinds, classes;  // kinds: of boxes, 1 or one for each class
+  };
+
+  int32_t Compute(Context& ctx) const {
+    Scene scene;
+    Limits limits;
+    int64_t total = 0;
+    if (const int32_t code = Read(ctx, &scene, &limits, &total); code != WEIR_OK) return code;
+    const int64_t batch = scene.boxes.dim(0);
+    const int64_t size = per_class ? std::min(total, limits.most * scene.classes) : total;
+    View<float> boxes, scores, classes;
+    View<int32_t> valid;
+    if (const int32_t code = ctx.Output(0, {batch, size, 4}, &boxes); code != WEIR_OK) return code;
+    if (const int32_t code = ctx.Output(1, {batch, size}, &scores); code != WEIR_OK) return code;
+    if (const int32_t code = ctx.Output(2, {batch, size}, &classes); code != WEIR_OK) return code;
+    if (const int32_t code = ctx.Output(3, {batch}, &valid); code != WEIR_OK) return code;
+    for (const View<float>* out : {&boxes, &scores, &classes}) std::fill_n(out->data(), out->size(), 0.0f);
+    for (int64_t image = 0; image < batch; ++image) {
+      const std::vector<Found> found = Best(scene, image, limits);
+      const int64_t kept = std::min(size, static_cast<int64_t>(found.size()));
+      valid[image] = static_cast<int32_t>(kept);
+      for (int64_t i = 0; i < kept; ++i) {
+        const Found& one = found[static_cast<size_t>(i)];
+        for (int64_t k = 0; k < 4; ++k) {
+          const float at = scene.boxes[4 * one.box + k];
+          boxes[(image * size + i) * 4 + k] = clip ? std::max(std::min(at, 1.0f), 0.0f) : at;
+        }
+        scores[image * size + i] = one.score;
+        classes[image * size + i] = static_cast<float>(one.of_class);
+      }
+    }
+    return WEIR_OK;
+  }
+
+  static int32_t Read(const Context& ctx, Scene* scene, Limits* limits, int64_t* total) {
+    const Error& error = ctx.error();
+    if (const int32_t code = ctx.Input(0, &scene->boxes); code != WEIR_OK) return code;
+    if (const int32_t code = ctx.Input(1, &scene->scores); code != WEIR_OK) return code;
+    const View<const float>&boxes = scene->boxes, &scores = scene->scores;
+    if (boxes.rank() != 4) return error.InvalidArgument("boxes must be 4-D", boxes.shape());
+    if (scores.rank() != 3) return error.InvalidArgument("scores must be 3-D", scores.shape());
+    if (boxes.dim(0) != scores.dim(0)) return error.InvalidArgument("boxes and scores must have same batch size");
+    if (boxes.dim(3) != 4) return error.InvalidArgument("boxes must have 4 columns");
+    if (boxes.dim(1) != scores.dim(1)) return error.InvalidArgument("scores has incompatible shape");
+    if (boxes.dim(2) != 1 && boxes.dim(2) != scores.dim(2)) {
+      return error.InvalidArgument("third dimension of boxes must be either 1 or num classes");
+    }
+    scene->count = boxes.dim(1);
+    scene->kinds = boxes.dim(2);
+    scene->classes = scores.dim(2);
+    sdk::Integers most, all;
+    if (const int32_t code = ctx.Input(2, &most); code != WEIR_OK) return code;
+    if (const int32_t code = ctx.Input(3, &all); code != WEIR_OK) return code;
+    if (most.rank() != 0) {
+      return error.InvalidArgument("max_size_per_class must be 0-D, got shape ", most.shape());
+    }
+    if (all.rank() != 0) return error.InvalidArgument("max_total_size must be 0-D, got shape ", all.shape());
+    if (most[0] <= 0) return error.InvalidArgument("max_size_per_class must be positive");
+    if (all[0] <= 0) return error.InvalidArgument("max_total_size must be > 0");
+    limits->most = most[0];
+    *total = all[0];
+    if (const int32_t code = ReadScalar<float>(ctx, 4, "iou_threshold", &limits->overlap); code != WEIR_OK) return code;
+    if (const int32_t code = CheckOverlap(ctx, limits->overlap); code != WEIR_OK) return code;
+    return ReadScalar<float>(ctx, 5, "score_threshold", &limits->score);
+  }
+
+  static std::vector<Found> Best(const Scene& scene, int64_t image, const Limits& limits) {
+    std::vector<Found> found;
+    for (int64_t c = 0; c < scene.classes; ++c) {
+      const auto row = [&](int64_t i) { return (image * scene.count + i) * scene.kinds + (scene.kinds == 1 ? 0 : c); };
+      Selection selection;
+      selection.Find(
+          scene.count, limits, [&](int64_t i) { return scene.scores[(image * scene.count + i) * scene.classes + c]; },
+          [&](int64_t i, int64_t j) { return OverlapOf(scene.boxes.data(), row(i), row(j)); });
+      for (size_t i = 0; i < selection.boxes.size(); ++i)
+        found.push_back({selection.scores[i], row(selection.boxes[i]), c});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Found& x, const Found& y) { return x.score > y.score; });
+    return found;
+  }
+};
+
 }  // namespace
 
 void AddSuppress(sdk::KernelTable& k) {
@@ -292,6 +390,7 @@ void AddSuppress(sdk::KernelTable& k) {
   k.Add<SuppressionOfBoxes<true>>("NonMaxSuppressionV3", kBoxTypes, kThresholdTypes).Class(WEIR_CLASS_SORT, 10);
   k.Add<NonMaxSuppressionV4>("NonMaxSuppressionV4", kBoxTypes, kThresholdTypes).Class(WEIR_CLASS_SORT, 10);
   k.Add<NonMaxSuppressionV5>("NonMaxSuppressionV5", kBoxTypes).Class(WEIR_CLASS_SORT, 10);
+  k.Add<CombinedSuppression>("CombinedNonMaxSuppression").Class(WEIR_CLASS_SORT, 10);
   k.Add<SuppressionWithOverlaps>("NonMaxSuppressionWithOverlaps").Class(WEIR_CLASS_SORT, 10);
 }
 

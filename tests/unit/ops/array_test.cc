@@ -71,10 +71,12 @@ std::string NamesRunBy(op::RunBy who) {
 }
 
 TEST(Catalogue, KindOfEveryOp) {
-  EXPECT_EQ(NamesRunBy(op::RunBy::kUniversal),
-            "Assign AssignVariableOp Const ExpandDims Identity IdentityN IsVariableInitialized Placeholder "
-            "PlaceholderV2 PlaceholderWithDefault PreventGradient Rank ReadVariableOp Reshape Shape ShapeN Size "
-            "Squeeze StopGradient TemporaryVariable VarHandleOp VarIsInitializedOp Variable VariableShape VariableV2");
+  EXPECT_EQ(
+      NamesRunBy(op::RunBy::kUniversal),
+      "Assign AssignVariableOp Const EnsureShape ExpandDims GuaranteeConst Identity IdentityN "
+      "IsVariableInitialized Placeholder PlaceholderV2 PlaceholderWithDefault PreventGradient Rank ReadVariableOp "
+      "Reshape Shape ShapeN Size Snapshot Squeeze StopGradient TemporaryVariable VarHandleOp VarIsInitializedOp "
+      "Variable VariableShape VariableV2");
   EXPECT_EQ(NamesRunBy(op::RunBy::kExecutor),
             "Case ControlTrigger DeviceIndex Enter Exit For If LoopCond Merge NextIteration NoOp PartitionedCall "
             "RefEnter RefExit RefIdentity RefMerge RefNextIteration RefSelect RefSwitch RemoteCall "
