@@ -115,6 +115,28 @@ TEST_F(DoorMaster, F250_UnknownOpsAreErrorsOfTheStepsThatNeedThem) {
   EXPECT_NE(Run(Step(handle, {"two:0"}, {"odd"})).status_code(), 0);
 }
 
+TEST_F(DoorMaster, F250_ShapesThatDoNotFitAreErrorsOfTheStepsThatNeedThem) {
+  const std::string handle = Create(Graph());
+  tf::ExtendSessionRequest extend;
+  extend.set_session_handle(handle);
+  extend.set_graph_def(
+      ConstText("order", "DT_INT32", {2}, "int_val: 0") + ConstText("square", "DT_FLOAT", {2, 2}, "float_val: 1") +
+      NodeText("turned", "Transpose", {"square", "order"}, {{"T", "type: DT_FLOAT"}, {"Tperm", "type: DT_INT32"}}) +
+      TypedText("after", "Neg", {"turned"}));
+  EXPECT_EQ(Get<tf::ExtendSessionResponse>("ExtendSession", extend).new_graph_version(), 1);
+  for (const char* fetch : {"turned:0", "after:0"}) {
+    const tf::RunStepResponse failed = Run(Step(handle, {fetch}));
+    EXPECT_EQ(failed.status_code(), static_cast<int>(Code::kInvalidArgument));
+    EXPECT_EQ(failed.status_error_message(), std::string(kFrom) + "1 is missing from {0,0}.\n\t [[{{node turned}}]]");
+  }
+  EXPECT_EQ(One(Step(handle, {"two:0"})), 2);
+  // What else is wrong with a node is refused with the graph.
+  extend.set_current_graph_version(1);
+  extend.set_graph_def(
+      NodeText("bad", "Transpose", {"square", "square"}, {{"T", "type: DT_FLOAT"}, {"Tperm", "type: DT_INT32"}}));
+  EXPECT_EQ(Call("ExtendSession", extend).status().code(), Code::kInvalidArgument);
+}
+
 TEST_F(DoorMaster, F250_LongErrorsAreCutOutsideResponses) {
   tf::RunStepRequest request = Step(Create(Graph()), {std::string(5000, 'n') + ":0"});
   request.set_store_errors_in_response_body(false);
