@@ -109,6 +109,11 @@ TEST_F(DoorMaster, F250_UnknownOpsAreErrorsOfTheStepsThatNeedThem) {
         std::string(kFrom) + "Op type not registered 'NoSuchOp' in binary running on"))
         << response.status_error_message();
   }
+  for (const auto& [op, advice] : {std::pair("PyFunc", "compute its value there and feed it"),
+                                   std::pair("IteratorGetNext", "read by queues and readers")}) {
+    const tf::RunStepResponse never = Run(Step(Create(Graph() + NodeText("odd", op, {"two"})), {"odd:0"}));
+    EXPECT_NE(never.status_error_message().find(advice), std::string::npos) << never.status_error_message();
+  }
   tf::RunStepRequest fed = Step(handle, {"after:0"});
   Feed(fed, "odd:0", 3);
   EXPECT_NE(Run(fed).status_code(), static_cast<int>(Code::kNotFound)) << "the node does not run";
