@@ -186,6 +186,16 @@ def F092_F199_more_programs_train_unmodified():
     compare_programs(door_more_programs.ALL)
 
 
+def F092_F250_the_command_answers_as_TensorFlow():
+    """`weir serve` without other flags than --grpc, whose steps go through a worker."""
+    compare_scenarios(door_scenarios.ALL)
+
+
+def F092_programs_of_records_functions_and_state():
+    import door_exam_programs
+    compare_programs(door_exam_programs.ALL)
+
+
 if __name__ == "__main__":
     TEST, SERVER, WORK = sys.argv[1:4]
     globals()[TEST]()
