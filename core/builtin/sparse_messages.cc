@@ -1,9 +1,15 @@
-// Sparse tensors as messages: SerializeSparse, SerializeManySparse, DeserializeSparse, DeserializeManySparse.
+// Sparse tensors as messages: SerializeSparse, SerializeManySparse, DeserializeSparse, DeserializeManySparse. Maps of
+// sparse tensors by number: AddSparseToTensorsMap, AddManySparseToTensorsMap, TakeManySparseFromTensorsMap.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "core/base/errors.h"
 #include "core/builtin/families.h"
+#include "core/builtin/handles.h"
 #include "core/builtin/operands.h"
 #include "core/builtin/pieces.h"
 #include "core/tensor/tensor_proto.h"
@@ -104,11 +110,8 @@ Status CheckIncreasing(std::span<const int64_t> indices, std::span<const int64_t
   return Status();
 }
 
-/// The sparse tensors along the first axis, three messages each.
-Status SerializeManySparse(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Parts parts, PartsOf(call));
-  WEIR_ASSIGN(const DType type, call.attrs.Type("out_type"));
-  const std::span<const int64_t> indices = parts.indices.as<int64_t>(), dims = parts.shape.as<int64_t>();
+/// The number of sparse tensors along the first axis. InvalidArgument unless they lie behind each other.
+Result<int64_t> CountRows(const Parts& parts) {
   const int64_t rank = parts.shape.elements(), count = parts.indices.shape().dim(0);
   if (rank <= 1) return InvalidArgument("Rank of input SparseTensor should be > 1, but saw rank: {}", rank);
   if (parts.indices.shape().dim(1) != rank) return InvalidArgument("Order length must be SparseTensor rank.");
@@ -116,12 +119,18 @@ Status SerializeManySparse(kernel::BuiltinCall& call) {
     return InvalidArgument("Number of elements in indices ({}) and values ({}) do not match", count,
                            parts.values.elements());
   }
-  WEIR_TRY(CheckIncreasing(indices, dims));
-  WEIR_ASSIGN(const Shape whole, Shape::Make({dims[0], 3}));
-  WEIR_ASSIGN(Tensor messages, Tensor::Make(type, whole));
+  WEIR_TRY(CheckIncreasing(parts.indices.as<int64_t>(), parts.shape.as<int64_t>()));
+  return parts.shape.as<int64_t>()[0];
+}
+
+/// Gives each of the `rows` sparse tensors along the first axis, and its place there, to `use`, until one fails.
+template <class Use>
+Status EachRow(const Parts& parts, int64_t rows, const Use& use) {
+  const std::span<const int64_t> indices = parts.indices.as<int64_t>();
+  const int64_t rank = parts.shape.elements(), count = parts.indices.shape().dim(0);
   WEIR_ASSIGN(const Tensor inner, Rows(parts.shape, 1, rank - 1));
   int64_t begin = 0;
-  for (int64_t row = 0; row < dims[0]; ++row) {
+  for (int64_t row = 0; row < rows; ++row) {
     int64_t end = begin;
     std::vector<int64_t> entries;
     for (; end < count && indices[static_cast<size_t>(end * rank)] == row; ++end) {
@@ -133,9 +142,20 @@ Status SerializeManySparse(kernel::BuiltinCall& call) {
     WEIR_ASSIGN(part.indices, Tensor::Vector<int64_t>(entries).Reshaped(matrix));
     WEIR_ASSIGN(part.values, Rows(parts.values, begin, end - begin));
     part.shape = inner;
-    WEIR_TRY(Write(part, messages, row * 3));
+    WEIR_TRY(use(row, std::move(part)));
     begin = end;
   }
+  return Status();
+}
+
+/// The sparse tensors along the first axis, three messages each.
+Status SerializeManySparse(kernel::BuiltinCall& call) {
+  WEIR_ASSIGN(const Parts parts, PartsOf(call));
+  WEIR_ASSIGN(const DType type, call.attrs.Type("out_type"));
+  WEIR_ASSIGN(const int64_t rows, CountRows(parts));
+  WEIR_ASSIGN(const Shape whole, Shape::Make({rows, 3}));
+  WEIR_ASSIGN(Tensor messages, Tensor::Make(type, whole));
+  WEIR_TRY(EachRow(parts, rows, [&](int64_t row, const Parts& part) { return Write(part, messages, row * 3); }));
   call.outputs[0] = std::move(messages);
   return Status();
 }
@@ -153,12 +173,8 @@ Result<Tensor> Read(const Tensor& messages, int64_t at, ExpansionBudget& budget)
   return parsed;
 }
 
-/// Sparse tensor `i` of the messages, whose parts fit each other.
-Result<Parts> ReadParts(const Tensor& messages, int64_t i, DType dtype, ExpansionBudget& budget) {
-  Parts parts;
-  WEIR_ASSIGN(parts.indices, Read(messages, 3 * i, budget));
-  WEIR_ASSIGN(parts.values, Read(messages, 3 * i + 1, budget));
-  WEIR_ASSIGN(parts.shape, Read(messages, 3 * i + 2, budget));
+/// InvalidArgument unless the parts of sparse tensor `i` fit each other and the type of its values.
+Status CheckParts(const Parts& parts, int64_t i, DType dtype) {
   const auto is = [](const Tensor& part, DType type, int rank) {
     return part.dtype() == type && part.shape().rank() == rank;
   };
@@ -184,6 +200,16 @@ Result<Parts> ReadParts(const Tensor& messages, int64_t i, DType dtype, Expansio
                            "but they do not: {} vs. {}",
                            i, i, parts.indices.shape().dim(1), parts.shape.elements());
   }
+  return Status();
+}
+
+/// Sparse tensor `i` of the messages, whose parts fit each other.
+Result<Parts> ReadParts(const Tensor& messages, int64_t i, DType dtype, ExpansionBudget& budget) {
+  Parts parts;
+  WEIR_ASSIGN(parts.indices, Read(messages, 3 * i, budget));
+  WEIR_ASSIGN(parts.values, Read(messages, 3 * i + 1, budget));
+  WEIR_ASSIGN(parts.shape, Read(messages, 3 * i + 2, budget));
+  WEIR_TRY(CheckParts(parts, i, dtype));
   return parts;
 }
 
@@ -265,6 +291,110 @@ Status DeserializeSparse(kernel::BuiltinCall& call) {
   return merged.Write(call, dtype);
 }
 
+/// Sparse tensors by number, each until it is taken. Thread-safe.
+class SparseMap final : public Resource {
+ public:
+  static constexpr std::string_view kTypeName = "tensorflow::SparseTensorsMap";
+
+  explicit SparseMap(std::string name) : name_(std::move(name)) {}
+  std::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override {
+    const std::lock_guard lock(mutex_);
+    return fmt::format("map of {} sparse tensors", held_.size());
+  }
+  uint64_t MemoryBytes() const override {
+    const std::lock_guard lock(mutex_);
+    uint64_t bytes = 0;
+    for (const auto& [number, parts] : held_) {
+      bytes += parts.indices.bytes() + parts.values.bytes() + parts.shape.bytes();
+    }
+    return bytes;
+  }
+
+  int64_t Add(Parts parts) {
+    const std::lock_guard lock(mutex_);
+    held_.emplace(next_, std::move(parts));
+    return next_++;
+  }
+  /// InvalidArgument for a number that is not there; those before it are gone.
+  Result<Parts> Take(int64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(number);
+    if (found == held_.end()) return InvalidArgument("Unable to find SparseTensor: {} in map: {}", number, name_);
+    Parts parts = std::move(found->second);
+    held_.erase(found);
+    return parts;
+  }
+
+ private:
+  const std::string name_;
+  mutable std::mutex mutex_;  // protects all below
+  std::map<int64_t, Parts> held_;
+  int64_t next_ = 0;
+};
+
+/// That of the attributes `container` and `shared_name`, or of the node's name.
+Result<std::shared_ptr<SparseMap>> MapOf(const kernel::BuiltinCall& call) {
+  WEIR_ASSIGN(std::string name, call.attrs.String("shared_name"));
+  if (name.empty()) name = call.node_name;
+  WEIR_ASSIGN(const std::shared_ptr<Resource> resource,
+              SharedResource(call, SparseMap::kTypeName, [&]() -> Result<std::shared_ptr<Resource>> {
+                return std::shared_ptr<Resource>(std::make_shared<SparseMap>(name));
+              }));
+  if (auto map = std::dynamic_pointer_cast<SparseMap>(resource)) return map;
+  return Internal("'{}' is no map of sparse tensors", resource->DebugString());
+}
+
+/// Of one AddManySparseToTensorsMap: each costs some hundred bytes, whatever its entries are.
+constexpr int64_t kMostAdded = int64_t{1} << 22;
+
+Status AddSparse(kernel::BuiltinCall& call) {
+  WEIR_ASSIGN(Parts parts, PartsOf(call));
+  WEIR_TRY(CheckParts(parts, 0, parts.values.dtype()));
+  WEIR_ASSIGN(const std::shared_ptr<SparseMap> map, MapOf(call));
+  call.outputs[0] = Tensor::Scalar<int64_t>(map->Add(std::move(parts)));
+  return Status();
+}
+
+Status AddManySparse(kernel::BuiltinCall& call) {
+  WEIR_ASSIGN(const Parts parts, PartsOf(call));
+  WEIR_ASSIGN(const int64_t rows, CountRows(parts));
+  if (rows < 0) return InvalidArgument("Input shape has the extent {}", rows);
+  if (rows > kMostAdded) {
+    return ResourceExhausted("the shape says {} sparse tensors, more than the {} of one call", rows, kMostAdded);
+  }
+  WEIR_ASSIGN(const std::shared_ptr<SparseMap> map, MapOf(call));
+  std::vector<int64_t> numbers;
+  WEIR_TRY(EachRow(parts, rows, [&](int64_t, Parts part) {
+    numbers.push_back(map->Add(std::move(part)));
+    return Status();
+  }));
+  call.outputs[0] = Tensor::Vector<int64_t>(numbers);
+  return Status();
+}
+
+Status TakeManySparse(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 1, 3));
+  WEIR_ASSIGN(const DType dtype, call.attrs.Type("dtype"));
+  WEIR_ASSIGN(const std::span<const int64_t> numbers, Elements<int64_t>(call, 0, "sparse_handles"));
+  const Shape& shape = call.inputs[0].shape();
+  if (shape.rank() != 1) {
+    return InvalidArgument("sparse_handles should be a vector but received shape {}", shape.ToString());
+  }
+  if (numbers.empty()) {
+    return InvalidArgument("Must have at least 1 serialized SparseTensor, but input matrix has 0 rows");
+  }
+  WEIR_ASSIGN(const std::shared_ptr<SparseMap> map, MapOf(call));
+  WEIR_ASSIGN(const Shape messages, Shape::Make({shape.dim(0), 3}));
+  Merged merged(messages);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    WEIR_ASSIGN(Parts parts, map->Take(numbers[i]));
+    WEIR_TRY(CheckParts(parts, static_cast<int64_t>(i), dtype));
+    WEIR_TRY(merged.Add(std::move(parts)));
+  }
+  return merged.Write(call, dtype);
+}
+
 }  // namespace
 
 void AddSparseMessages(kernel::KernelRegistry& kernels) {
@@ -273,6 +403,9 @@ void AddSparseMessages(kernel::KernelRegistry& kernels) {
   kernels.AddHost("SerializeManySparse", SerializeManySparse, kernel::InputUse::kKept);
   kernels.AddHost("DeserializeSparse", DeserializeSparse);
   kernels.AddHost("DeserializeManySparse", DeserializeSparse);
+  kernels.AddHost("AddSparseToTensorsMap", AddSparse, kernel::InputUse::kKept);
+  kernels.AddHost("AddManySparseToTensorsMap", AddManySparse, kernel::InputUse::kKept);
+  kernels.AddHost("TakeManySparseFromTensorsMap", TakeManySparse);
 }
 
 }  // namespace weir::builtin

@@ -91,7 +91,9 @@ void GuestWorker::Lose(const Status& why) {
 }
 
 Status GuestWorker::Judge(const Status& status, const std::string& what) {
-  if (status.code() != Code::kUnavailable) return status;
+  // Damaged bytes end the connection, and each call on it has that error: the one that holds the session comes first.
+  const bool damaged = status.node().empty() && (status.code() == Code::kDataLoss || !Lost().ok());
+  if (status.code() != Code::kUnavailable && !damaged) return status;
   Lose(status);
   return status.Append(fmt::format("\nThe remote devices {} at {} were lost while {}, and their variables with them: "
                                    "begin a new session, which gets them anew where the process answers, and restore "

@@ -51,7 +51,8 @@ class GuestWorker final : public Worker {
   /// The end of the session, as it happened or as it is found out. Unavailable, or ok.
   Status Lost() const;
   void Lose(const Status& why);
-  /// Unavailable ends the session: the error says what is lost, during which work, and how to go on. Other errors stay.
+  /// Unavailable, or an error of the connection, ends the session: the error says what is lost, during which work, and
+  /// how to go on. Other errors stay.
   Status Judge(const Status& status, const std::string& what);
   std::shared_ptr<GuestWorker> Self() { return std::static_pointer_cast<GuestWorker>(shared_from_this()); }
 

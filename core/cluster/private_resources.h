@@ -17,6 +17,7 @@ inline void KeepPrivate(const std::string& container, graph::Definition& graph, 
     const Result<std::string> shared = node.attrs().String("shared_name"), own = node.attrs().String("container");
     const Result<bool> by_name = node.attrs().Bool("use_node_name_sharing");
     if (!shared.ok() || !own.ok() || !shared->empty() || (by_name.ok() && *by_name)) continue;
+    if (node.op().name.ends_with("SparseToTensorsMap")) continue;  // the op that takes finds it by this node's name
     graph.SetAttr(id, "container", container);
   }
 }

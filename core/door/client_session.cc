@@ -83,6 +83,9 @@ Status WithSend(const Status& status) {
   return Status(status.code(), std::move(text)).WithNode(status.node(), status.where());
 }
 
+/// True for what an op of TensorFlow's says, and weir before any runs.
+bool FoundEarly(const Status& status) { return status.message().starts_with("You must feed a value for placeholder"); }
+
 }  // namespace
 
 /// Keeps the current generation from growing in place.
@@ -147,7 +150,7 @@ Result<std::shared_ptr<ClientSession>> ClientSession::Open(Setup setup, std::str
 Status ClientSession::Import(std::string_view graph, graph::Definition& into) const {
   graph::ImportOptions options;
   options.allow_internal_names = true;
-  options.allow_unknown_ops = true;  // of nodes that may never run
+  options.allow_unknown_ops = true;  // of nodes that may never run; a step that needs them fails
   options.max_expansion_bytes = setup_.expansion_bytes;
   const graph::NodeId first = into.num_nodes();
   if (Status status = graph::ImportGraphDef(graph, options, into); !status.ok()) {
@@ -201,8 +204,9 @@ Status ClientSession::Grow(std::string_view graph) {
 }
 
 Status ClientSession::OfStep(const Status& status) const {
-  if (!setup_.task || status.node().empty()) return status;
-  return cluster::FromTask(WithSend(status), *setup_.task);
+  const Status sent = WithSend(status);
+  if (status.node().empty() || !(setup_.task || FoundEarly(status))) return sent;
+  return cluster::FromTask(sent, setup_.task.value_or(setup_.master));
 }
 
 Status ClientSession::RunStep(const StepRequest& of, const StepEnd& end, StepResult& result) {

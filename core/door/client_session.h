@@ -47,6 +47,7 @@ class ClientSession {
     int64_t step_limit_ms = 0;
     /// Named by errors of ops; nothing if the tasks name themselves.
     std::optional<cluster::TaskName> task = {};
+    cluster::TaskName master = {};                 // named by errors that are found before tasks get their parts
     uint64_t expansion_bytes = uint64_t{2} << 30;  // limit of a request's tensors beyond its size
     size_t most_callables = 10000;
   };

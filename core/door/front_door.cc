@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -127,12 +128,34 @@ class Desk {
   std::map<uint64_t, std::shared_ptr<runtime::Cancellation>> calls_;
 };
 
+class DoorListener;
+
+/// The listeners of a transport that are open. Thread-safe.
+class OpenDoors {
+ public:
+  void Add(DoorListener* listener) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_.insert(listener);
+  }
+  /// `listener` is not used once this has returned.
+  void Remove(DoorListener* listener) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_.erase(listener);
+  }
+  /// The first error; the other listeners have the new certificates nevertheless.
+  Status Renew(const cluster::Security& security);
+
+ private:
+  std::mutex mutex_;  // protects open_
+  std::set<DoorListener*> open_;
+};
+
 class DoorListener final : public cluster::Listener {
  public:
-  static Result<std::unique_ptr<cluster::Listener>> Make(const FrontDoorEntry& entry,
+  static Result<std::unique_ptr<cluster::Listener>> Make(const FrontDoorEntry& entry, std::shared_ptr<OpenDoors> open,
                                                          std::shared_ptr<cluster::MasterService> master,
                                                          const cluster::ListenOptions& options) {
-    std::unique_ptr<DoorListener> made(new DoorListener(entry, std::move(master)));
+    std::unique_ptr<DoorListener> made(new DoorListener(entry, std::move(open), std::move(master)));
     weir_door_options given = OptionsOf(options.self.security, options.address);
     given.inherited_socket = options.inherited_socket;
     weir_door_handler handler{};
@@ -151,6 +174,7 @@ class DoorListener final : public cluster::Listener {
     entry.api->address(
         made->server_, [](void* ctx, weir_str text) { *static_cast<std::string*>(ctx) = Copy(text); },
         &made->address_);
+    made->open_->Add(made.get());
     return std::unique_ptr<cluster::Listener>(std::move(made));
   }
   ~DoorListener() override { Close(); }
@@ -162,7 +186,14 @@ class DoorListener final : public cluster::Listener {
     entry_.api->refuse(server_);
     return desk_->WaitIdle(deadline);
   }
+  Status Renew(const cluster::Security& security) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (server_ == nullptr) return Status();
+    const weir_door_options options = OptionsOf(security, address_);
+    return device::CallPlugin("renew", [&](weir_error* error) { return entry_.api->renew(server_, &options, error); });
+  }
   void Close() override {
+    open_->Remove(this);
     const std::lock_guard<std::mutex> lock(mutex_);
     if (server_ == nullptr) return;
     entry_.api->refuse(server_);
@@ -171,15 +202,27 @@ class DoorListener final : public cluster::Listener {
   }
 
  private:
-  DoorListener(const FrontDoorEntry& entry, std::shared_ptr<cluster::MasterService> master)
-      : entry_(entry), desk_(std::make_shared<Desk>(entry, std::move(master))) {}
+  DoorListener(const FrontDoorEntry& entry, std::shared_ptr<OpenDoors> open,
+               std::shared_ptr<cluster::MasterService> master)
+      : entry_(entry), open_(std::move(open)), desk_(std::make_shared<Desk>(entry, std::move(master))) {}
 
   const FrontDoorEntry entry_;
+  const std::shared_ptr<OpenDoors> open_;
   std::shared_ptr<Desk> desk_;
   std::string address_;
   std::mutex mutex_;  // protects server_
   weir_door_server* server_ = nullptr;
 };
+
+Status OpenDoors::Renew(const cluster::Security& security) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Status first;
+  for (DoorListener* const listener : open_) {
+    const Status status = listener->Renew(security);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
 
 /// A server's master behind a connection.
 class FarMaster final : public cluster::MasterService {
@@ -261,7 +304,12 @@ class DoorTransport final : public cluster::Transport {
             scheme(), options.address);
       }
     }
-    return DoorListener::Make(entry_, services.master, options);
+    return DoorListener::Make(entry_, open_, services.master, options);
+  }
+
+  Status Renew(const cluster::LocalEnd& self) override {
+    if (!WEIR_HAS(entry_.api, renew)) return cluster::Transport::Renew(self);
+    return open_->Renew(self.security);
   }
 
   Result<std::shared_ptr<cluster::Worker>> ConnectWorker(const cluster::TaskName& task, const std::string&,
@@ -283,6 +331,7 @@ class DoorTransport final : public cluster::Transport {
 
  private:
   const FrontDoorEntry entry_;
+  const std::shared_ptr<OpenDoors> open_ = std::make_shared<OpenDoors>();
 };
 
 }  // namespace

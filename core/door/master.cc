@@ -172,6 +172,7 @@ class Master::Impl {
     setup.step_limit_ms = std::exchange(setup.options.operation_timeout_in_ms, 0);
     setup.expansion_bytes = options_.limits.expansion_bytes;
     setup.most_callables = options_.limits.callables;
+    setup.master = options_.task;
     if (options_.workers == nullptr) {
       setup.runtime = runtime_;
       setup.task = options_.task;

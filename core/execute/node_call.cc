@@ -236,6 +236,26 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(std::vector<Tensor> inputs, con
   return std::move(outputs);
 }
 
+namespace {
+
+/// InvalidArgument with TensorFlow's text if a vector of integers, which may be a shape, has a negative element.
+Status CheckExtents(std::span<const Tensor> operands) {
+  const auto check = [](const auto values) {
+    for (const int64_t extent : values) {
+      if (extent < 0) return InvalidArgument("Dimension {} must be >= 0", extent);
+    }
+    return Status();
+  };
+  for (const Tensor& operand : operands) {
+    if (operand.shape().rank() != 1 || !operand.on_host()) continue;
+    if (operand.dtype() == DType::kInt32) WEIR_TRY(check(operand.as<int32_t>()));
+    if (operand.dtype() == DType::kInt64) WEIR_TRY(check(operand.as<int64_t>()));
+  }
+  return Status();
+}
+
+}  // namespace
+
 Result<NodeCall::Outputs> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
                                                op::AttrView attrs, std::vector<Tensor> inputs,
                                                std::span<const DType> output_types, const StepArgs& step,
@@ -268,6 +288,7 @@ Result<NodeCall::Outputs> NodeCall::RunKernels(const std::vector<const kernel::K
     if (entry->record->compute == nullptr) continue;
     return RunDynamic(*entry, attrs, std::move(inputs), output_types, step, later);
   }
+  if (!known) WEIR_TRY(CheckExtents(inputs));
   return Unimplemented("no kernel of op {} on {} runs with these operands{}{}", spec_.node->op().name,
                        spec_.device->name(), declined.empty() ? "" : ": ", declined);
 }

@@ -153,7 +153,14 @@ Status Definition::InferOutputShapes(Node& node) {
     scratch_shapes_.push_back(from.node < 0 ? PartialShape() : ShapeOf(from));
   }
   InputKnowledge knowledge(*this, node.inputs_);
-  WEIR_ASSIGN(node.output_shapes_, RunShapeFunction(node, scratch_shapes_, knowledge));
+  Result<std::vector<PartialShape>> shapes = RunShapeFunction(node, scratch_shapes_, knowledge);
+  if (!shapes.ok()) {
+    const auto is_unfit = [](const auto& attr) { return attr.first == kUnfitAttr; };
+    if (std::ranges::none_of(node.attrs_, is_unfit)) return shapes.status();
+    node.output_shapes_.assign(static_cast<size_t>(node.num_outputs()), PartialShape());
+    return {};
+  }
+  node.output_shapes_ = *std::move(shapes);
   return {};
 }
 

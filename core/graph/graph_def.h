@@ -21,7 +21,7 @@ struct ImportOptions {
   std::string prefix;                 // prepended to every name with a "/", if not empty
   bool rename_taken = false;          // rename nodes whose names are taken to the first free "_k" instead of failing
   bool allow_internal_names = false;  // names starting with "_"
-  bool allow_unknown_ops = false;     // load nodes of unknown ops for inspection; they cannot run
+  bool allow_unknown_ops = false;     // load nodes of unknown ops, which cannot run, and those of kUnfitAttr
   uint64_t max_expansion_bytes = uint64_t{2} << 30;  // limit on memory of constants beyond the file size
   /// Keeps the imported bytes alive, which then must not change: large constants that lie aligned in them borrow them.
   /// Null: constants are copied.

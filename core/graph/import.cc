@@ -8,6 +8,7 @@
 #include "core/graph/attr_proto.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_view.h"
+#include "core/graph/inference.h"
 #include "core/graph/large_graph.h"
 #include "core/graph/origins.h"
 #include "core/op/vendor_ops.h"
@@ -276,7 +277,12 @@ class Importer {
     graph_.Reserve(before + size());
     ids_.assign(view_.nodes.size(), -1);
     for (const int32_t i : order_) {
-      if (Status status = Add(i); !status.ok()) return status.WithNode(FullName(i));
+      Status status = Add(i, "");
+      if (status.code() == Code::kInvalidArgument && options_.allow_unknown_ops) {
+        // If only the shapes of its inputs do not fit, it is an error of steps that need it.
+        if (const Status unfit = Add(i, status.message()); unfit.ok()) status = Status();
+      }
+      if (!status.ok()) return status.WithNode(FullName(i));
     }
     for (const BackEdge& edge : back_edges_) {
       WEIR_TRY(graph_.SetInput(ids_[static_cast<size_t>(edge.merge)], edge.input, At(edge.from)));
@@ -288,7 +294,8 @@ class Importer {
     return {input.file < 0 ? input.existing : ids_[static_cast<size_t>(input.file)], input.index};
   }
 
-  Status Add(int32_t i) {
+  /// `unfit`: the error of a try before, for kUnfitAttr, or empty.
+  Status Add(int32_t i, std::string_view unfit) {
     NodeSpec spec;
     spec.name = FullName(i);
     spec.device = Def(i).device;
@@ -302,12 +309,13 @@ class Importer {
     spec.inputs.reserve(data);
     for (size_t k = 0; k < data; ++k) {
       const bool back = IsBackEdge(inputs[k], i);
-      if (back) back_edges_.push_back({i, static_cast<int>(k), inputs[k]});
+      if (back && unfit.empty()) back_edges_.push_back({i, static_cast<int>(k), inputs[k]});
       spec.inputs.push_back(back ? Endpoint{} : At(inputs[k]));
     }
     spec.control_inputs.reserve(inputs.size() - data);
     for (const Input& input : inputs.subspan(data)) spec.control_inputs.push_back(At(input).node);
     WEIR_TRY(ReadAttrs(i, spec));
+    if (!unfit.empty()) spec.attrs.emplace_back(kUnfitAttr, op::AttrValue(std::string(unfit)));
     WEIR_ASSIGN(const Node* node, graph_.Add(std::move(spec)));
     ids_[static_cast<size_t>(i)] = node->id();
     return ChargeOutputs(*node);

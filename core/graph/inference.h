@@ -50,6 +50,10 @@ class InputKnowledge {
   std::vector<KnownShape> shapes_;
 };
 
+/// An attribute with the error of a shape function: of nodes that an import with `allow_unknown_ops` takes although the
+/// shapes of their inputs do not fit. Nothing is known of their outputs; the op fails if it runs.
+inline constexpr char kUnfitAttr[] = "_weir_unfit";
+
 /// Runs the shape function of `node`'s op; errors end in TensorFlow's text.
 Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const PartialShape> input_shapes,
                                                    InputKnowledge& knowledge);

@@ -102,6 +102,17 @@ class Checker {
   std::vector<std::string_view> names_;  // a few
 };
 
+/// For ops that will never be known, what to do instead; else empty.
+std::string_view WhyAbsent(std::string_view name) {
+  if (name == "PyFunc" || name == "PyFuncStateless" || name == "EagerPyFunc") {
+    return " (it is Python of the client's process, which no other process can call: compute its value there and feed "
+           "it)";
+  }
+  const bool of_data = name.find("Dataset") != name.npos || name.find("Iterator") != name.npos;
+  if (of_data) return " (tf.data does not run here: read by queues and readers, or iterate in the client and feed)";
+  return "";
+}
+
 }  // namespace
 
 OpDef* OpBuilder::Open() {
@@ -370,7 +381,7 @@ Result<const OpDef*> OpRegistry::Get(std::string_view name) const {
   return NotFound(
       "Op type not registered '{}' in binary running on {}. Make sure the Op and Kernel are registered in the binary "
       "running in this process.{}",
-      name, HostName(), NearestHint(name, names));
+      name, HostName(), WhyAbsent(name).empty() ? NearestHint(name, names) : WhyAbsent(name));
 }
 
 std::vector<const OpDef*> OpRegistry::All() const {

@@ -1,4 +1,5 @@
-// Sparse tensors as messages: their three parts, each serialized or held by a variant.
+// Sparse tensors as messages: their three parts, each serialized or held by a variant; and maps that hold them by
+// number, for queues of sparse tensors.
 #include "core/base/errors.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -72,6 +73,60 @@ OpBuilder Deserialize(OpRegistry& ops, std::string_view name, std::string_view i
       .NoGradient("its input is a message");
 }
 
+/// An op of the map that the attributes name.
+OpBuilder OfMap(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name)
+      .Is(Category::kState)
+      .Stateful()
+      .Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .NoGradient("what a map holds is state, not a function of the inputs");
+}
+
+OpBuilder AddToMap(OpRegistry& ops, std::string_view name, std::string_view numbers) {
+  return OfMap(ops, name)
+      .In("sparse_indices: int64")
+      .In("sparse_values: T")
+      .In("sparse_shape: int64")
+      .Out(numbers)
+      .Attr(kAnyT);
+}
+
+Status AddShape(ShapeContext& c) {
+  WEIR_TRY(SerializeShape(c));
+  c.set_output(0, PartialShape(Shape()));
+  return Status();
+}
+
+Status AddManyShape(ShapeContext& c) {
+  WEIR_TRY(SerializeShape(c));
+  c.set_output(0, VectorOf(-1));
+  return Status();
+}
+
+Status TakeManyShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 1).status());
+  SetUnknownSparse(c);
+  return Status();
+}
+
+void DeclareSparseMaps(OpRegistry& ops) {
+  AddToMap(ops, "AddSparseToTensorsMap", "sparse_handle: int64")
+      .Shape(AddShape)
+      .Doc("Keeps a sparse tensor until TakeManySparseFromTensorsMap asks for its number.");
+  AddToMap(ops, "AddManySparseToTensorsMap", "sparse_handles: int64")
+      .Shape(AddManyShape)
+      .Doc("Keeps each sparse tensor along the first axis.");
+  OfMap(ops, "TakeManySparseFromTensorsMap")
+      .In("sparse_handles: int64")
+      .Out("sparse_indices: int64")
+      .Out("sparse_values: dtype")
+      .Out("sparse_shape: int64")
+      .Attr("dtype: type")
+      .Shape(TakeManyShape)
+      .Doc("The sparse tensors with these numbers behind each other along a new first axis; the map drops them.");
+}
+
 }  // namespace
 
 void DeclareSparseMessages(OpRegistry& ops) {
@@ -88,6 +143,7 @@ void DeclareSparseMessages(OpRegistry& ops) {
       .Attr("Tserialized: {string, variant} = DT_STRING")
       .Shape(DeserializeShape)
       .Doc("The sparse tensors of SerializeSparse, with the leading axes of the messages.");
+  DeclareSparseMaps(ops);
 }
 
 }  // namespace weir::ops

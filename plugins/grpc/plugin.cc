@@ -63,6 +63,9 @@ int32_t Call(weir_door_client* client, uint64_t call, const weir_door_request* r
 }
 void Cancel(weir_door_client* client, uint64_t call) { Backend().api->cancel(client, call); }
 void Disconnect(weir_door_client* client) { Backend().api->disconnect(client); }
+int32_t Renew(weir_door_server* server, const weir_door_options* options, weir_error* error) {
+  return Backend().api->renew(server, options, error);
+}
 
 constexpr weir_front_door_api kApi = {sizeof(weir_front_door_api),
                                       0,
@@ -75,7 +78,8 @@ constexpr weir_front_door_api kApi = {sizeof(weir_front_door_api),
                                       &Connect,
                                       &Call,
                                       &Cancel,
-                                      &Disconnect};
+                                      &Disconnect,
+                                      &Renew};
 
 /// A part of WEIR_PLUGIN: the table of frontdoor/1.
 struct Door {

@@ -87,6 +87,11 @@ typedef struct weir_front_door_api {
   void (*cancel)(weir_door_client* client, uint64_t call);
   /* Cancels all calls, waits for their `done`, and frees the client. Called once. */
   void (*disconnect)(weir_door_client* client);
+
+  /* Optional. Connections that are made later meet the certificates in these files; those that are there stay. Of the
+   * options only the paths of TLS are read. INVALID_ARGUMENT: a file cannot be used; FAILED_PRECONDITION: the server
+   * began without TLS, or with it and now gets none. The server is unchanged then. */
+  int32_t (*renew)(weir_door_server* server, const weir_door_options* options, weir_error* error);
 } weir_front_door_api;
 
 #ifdef __cplusplus

@@ -122,13 +122,16 @@ TEST(FaultMatrix, T5_DelayAndNarrowLinksAreSurvived) {
     const char* name;
     Faults faults;
   };
-  Faults late, jittery, narrow;
+  Faults late, jittery, narrow, lossy;
   late.delay = milliseconds(100);
   jittery.delay = milliseconds(5);
   jittery.jitter = milliseconds(20);
   narrow.bytes_per_second = 10000000 / 8;
-  for (const Case& one : std::vector<Case>{{"100 ms", late}, {"5 to 25 ms a piece", jittery}, {"10 Mbit/s", narrow}}) {
-    if (!AllFaults() && one.faults.jitter.count() == 0) continue;
+  lossy.lose = 50;
+  const std::vector<Case> cases = {
+      {"100 ms", late}, {"5 to 25 ms a piece", jittery}, {"10 Mbit/s", narrow}, {"5 % loss", lossy}};
+  for (const Case& one : cases) {
+    if (!AllFaults() && one.faults.jitter.count() == 0 && one.faults.lose == 0) continue;
     FaultRow row("T5", std::string("mid-step, ") + one.name);
     FaultCluster cluster(kLong);
     cluster.Begin(row);

@@ -435,7 +435,7 @@ TEST(FaultMatrix, T6_DamagedBytesOfARemoteDeviceNeverBecomeAWrongValue) {
     row.Told(far.Cross(),
              {Code::kUnavailable, Code::kDataLoss, Code::kInvalidArgument, Code::kResourceExhausted,
               Code::kFailedPrecondition, Code::kUnimplemented},
-             {kNameThere});
+             {kNameThere, "begin a new session"});
     far.proxy().Heal();
     far.Good();
   }

@@ -540,6 +540,7 @@ TEST(Launch, PrintsWhatUsersOfLaunchersWrite) {
     const Ended ended = Weir({"launch", "--jobs", "ps=1,worker=2", "--print", launcher});
     EXPECT_EQ(ended.status, 0) << ended.err;
     EXPECT_NE(ended.out.find("ps=1,worker=2"), std::string::npos) << ended.out;
+    EXPECT_EQ(ended.out.find("HOST"), std::string::npos) << "ranks find each other by rank 0: " << ended.out;
   }
   EXPECT_EQ(Weir({"launch", "--print", "cron"}).status, 2);
 }

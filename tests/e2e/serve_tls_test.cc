@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/client/extra.h"
 #include "tests/e2e/cli_process.h"
 #include "tests/e2e/server_process.h"
 #include "tests/support/certificates.h"
@@ -87,6 +88,48 @@ TEST_F(ServeTls, F249_AServerUnderTlsTakesTheTokenAndTheCertificatesOfAReload) {
   EXPECT_NE(server.ReadPast("the old token and certificates stay: ").find("it has no private key in PEM"),
             std::string::npos);
   EXPECT_EQ(Ask(address, Security("new_client", "token")).status, 0);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 128 + SIGTERM);
+}
+
+TEST_F(ServeTls, F249_F250_TheDoorTakesTheCertificatesOfAReload) {
+  if (WEIR_DOOR == 0) GTEST_SKIP() << "built without gRPC";
+  ServerProcess server({WEIR_COMMAND, "serve", "--listen", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--tls-certificate",
+                        folder_ / "server.pem", "--tls-key", folder_ / "server.key", "--tls-authorities",
+                        folder_ / "authority.pem"});
+  const std::string line = server.ReadPast("grpc://"), target = "grpc://" + line.substr(line.rfind('/') + 1);
+  constexpr int64_t kWillFailMs = 1500;
+  const auto step = [&](const std::string& client, const std::string& authority, int64_t limit_ms = 60000) {
+    ConfigProto config{.operation_timeout_in_ms = limit_ms};
+    config.cluster.tls_certificate = folder_ / (client + ".pem");
+    config.cluster.tls_key = folder_ / (client + ".key");
+    config.cluster.tls_authorities = folder_ / (authority + ".pem");
+    Graph graph;
+    const AsDefault here(graph);
+    const Output one = Constant(1.0);
+    Session session(target, graph, config);
+    return session.Run(one).status();
+  };
+  const Status first = step("client", "authority");
+  EXPECT_TRUE(first.ok()) << first.ToString();
+
+  const Certificate next = Certificate::Authority("next cluster");
+  next.Write(folder_ / "next_authority");
+  next.Signs({"new client"}).Write(folder_ / "new_client");
+  EXPECT_FALSE(step("new_client", "next_authority", kWillFailMs).ok());
+  next.Write(folder_ / "authority");
+  next.Signs({"server"}).Write(folder_ / "server");
+  server.Signal(SIGHUP);
+  server.ReadPast("the configuration was read again");
+  const Status renewed = step("new_client", "next_authority");
+  EXPECT_TRUE(renewed.ok()) << renewed.ToString();
+  EXPECT_FALSE(step("client", "next_authority", kWillFailMs).ok()) << "signed by the authority of before";
+
+  folder_.Write("server.key", "no key\n");
+  server.Signal(SIGHUP);
+  server.ReadPast("the old token and certificates stay: ");
+  const Status kept = step("new_client", "next_authority");
+  EXPECT_TRUE(kept.ok()) << kept.ToString();
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 128 + SIGTERM);
 }

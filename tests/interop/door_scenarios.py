@@ -141,6 +141,21 @@ def F250_errors(target):
     return out
 
 
+def F250_nodes_that_cannot_run_fail_alone(target):
+    """Shapes that do not fit, which the client cannot see, are errors of the steps that need them."""
+    out = []
+    with tf.Graph().as_default(), session(target) as s:
+        x, n = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.int32, [], name="n")
+        good = tf.add(x, 1.0, name="good")
+        for run in (lambda: s.run(tf.transpose(x, [0, 0], name="turned"), {x: np.ones((2, 2))}),
+                    lambda: s.run(good, {x: [1.0]}).tolist(),
+                    lambda: s.run(tf.random_uniform([n], name="drawn"), {n: -1}),
+                    lambda: s.run(tf.read_file("/nothing/here", name="read")),
+                    lambda: s.run(good, {x: [2.0]}).tolist()):
+            out.append(outcome(run))
+    return out
+
+
 def F321_errors_name_the_line_of_the_model(target):
     with tf.Graph().as_default(), session(target) as s:
         x = tf.placeholder(tf.int32, name="x")

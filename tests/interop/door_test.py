@@ -223,6 +223,16 @@ def F250_graphs_from_many_families_of_ops():
     assert not different, "\n" + "\n".join(different)
 
 
+def F092_F250_the_command_answers_as_TensorFlow():
+    """`weir serve` without other flags than --grpc, whose steps go through a worker."""
+    compare_scenarios(door_scenarios.ALL)
+
+
+def F092_programs_of_records_functions_and_state():
+    import door_exam_programs
+    compare_programs(door_exam_programs.ALL)
+
+
 if __name__ == "__main__":
     TEST, SERVER, WORK = sys.argv[1:4]
     globals()[TEST]()

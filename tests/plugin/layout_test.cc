@@ -384,7 +384,7 @@ void AddFrontDoors(LayoutTable& table) {
     using S = weir_front_door_api;
     table.Add("weir_front_door_api", sizeof(S),
               {F(struct_size), F(reserved), F(scheme), F(serve), F(address), F(answer), F(refuse), F(stop), F(connect),
-               F(call), F(cancel), F(disconnect)});
+               F(call), F(cancel), F(disconnect), F(renew)});
   }
 }
 

@@ -26,6 +26,8 @@ using Error = boost::system::error_code;
 using ProxyClock = std::chrono::steady_clock;
 
 constexpr size_t kMostPiece = 1500;
+constexpr std::chrono::milliseconds kRetransmission{200};  // Linux's least
+constexpr uint64_t kMostLosses = 5;                        // of one piece
 constexpr size_t kMostWaiting = 256u << 10;  // bytes of a direction that the proxy holds before it stops reading
 
 /// A number that follows from others (splitmix64).
@@ -57,12 +59,16 @@ struct Piece {
   size_t size = 0;
   Fault fault = Fault::kNone;
   uint64_t random = 0;
+  std::chrono::milliseconds late{0};  // by losses
 
   static Piece Of(uint64_t stream, uint64_t number, const Faults& faults, int met) {
     Piece piece;
     piece.random = Mix(stream, number);
     piece.size = 1 + piece.random % kMostPiece;
     if (met >= faults.most) return piece;
+    for (uint64_t k = 0; k < kMostLosses && Mix(piece.random, 5 + k) % 1000 < static_cast<uint64_t>(faults.lose); ++k) {
+      piece.late += kRetransmission * (1 << k);
+    }
     int dice = static_cast<int>(Mix(piece.random, 1) % 1000);
     const std::pair<int, Fault> chances[] = {{faults.drop, Fault::kDrop},
                                              {faults.repeat, Fault::kRepeat},
@@ -217,7 +223,7 @@ class FaultProxy::Core::Link : public std::enable_shared_from_this<Link> {
     while (!bytes.empty() && stream.from.is_open()) {
       if (stream.in_piece == 0) {
         stream.piece = Piece::Of(stream.seed, stream.pieces++, faults, stream.met);
-        if (stream.piece.fault != Piece::Fault::kNone) {
+        if (stream.piece.fault != Piece::Fault::kNone || stream.piece.late.count() > 0) {
           ++stream.met;
           ++core_.counts.met;
         }
@@ -268,7 +274,7 @@ class FaultProxy::Core::Link : public std::enable_shared_from_this<Link> {
     const bool cuts = stream.passed + bytes.size() >= cut;
     if (cuts) bytes.resize(static_cast<size_t>(cut - std::min(cut, stream.passed)));
     stream.passed += bytes.size();
-    ProxyClock::time_point due = ProxyClock::now() + faults.delay;
+    ProxyClock::time_point due = ProxyClock::now() + faults.delay + stream.piece.late;
     if (faults.jitter.count() > 0) {
       due += std::chrono::milliseconds(Mix(stream.piece.random, 4) % static_cast<uint64_t>(faults.jitter.count()));
     }

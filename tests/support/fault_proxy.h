@@ -27,6 +27,9 @@ struct Faults {
   uint64_t reset_after = kNever, end_after = kNever;
   /// Of a thousand pieces: lost; sent twice; sent behind the next one; with a flipped bit.
   int drop = 0, repeat = 0, swap = 0, corrupt = 0;
+  /// Of a thousand pieces: lost by a network that TCP makes good. Each comes 200 ms later, or after twice the time for
+  /// each further loss of it, and what follows it waits.
+  int lose = 0;
   int most = 1 << 30;  // pieces of a connection that may be met
 };
 

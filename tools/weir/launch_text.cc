@@ -50,13 +50,15 @@ Result<std::string> LauncherText(const std::string& launcher, const LaunchOption
         size, options.jobs, line);
   }
   if (launcher == "mpirun") {
-    return fmt::format("# Ranks have no addresses: name them.\nmpirun -np {} -x WEIR_CLUSTER_ROLES='{}' \\\n"
-                       "  -x WEIR_CLUSTER_SPEC='ps=HOST:2222,worker=HOST:2222' {}", size, options.jobs, line);
+    return fmt::format("# Rank 0 collects the addresses.\nmpirun -np {} -x WEIR_CLUSTER_ROLES='{}' {}", size,
+                       options.jobs, line);
   }
   if (launcher == "torchrun") {
-    return fmt::format("# Ranks have no addresses: name them.\nWEIR_CLUSTER_ROLES='{}' "
-                       "WEIR_CLUSTER_SPEC='ps=HOST:2222,worker=HOST:2222' \\\n"
-                       "  torchrun --no-python --nnodes=1 --nproc-per-node={} {}", options.jobs, size, line);
+    return fmt::format(
+        "# Rank 0 collects the addresses, at the port after torchrun's own. On several machines as torchrun\n"
+        "# wants it: --nnodes, --rdzv-backend=c10d, --rdzv-endpoint; --max-restarts restarts all ranks.\n"
+        "WEIR_CLUSTER_ROLES='{}' torchrun --no-python --standalone --nproc-per-node={} {}",
+        options.jobs, size, line);
   }
   if (launcher == "kubernetes") {
     return fmt::format(kKubernetes, size, fmt::format("\"{}\"", fmt::join(command, "\", \"")), options.jobs);

@@ -123,7 +123,9 @@ Status FindTask(const Console& console, cluster::ServerOptions& options, std::op
     return Status();
   }
   if (!launch) {
-    options.task = {job.value_or("localhost"), task.value_or(0)};
+    // TensorFlow's own server without a cluster is of the job "local", which its clients may name.
+    const char* const alone = config.grpc.value().empty() ? "localhost" : "local";
+    options.task = {job.value_or(alone), task.value_or(0)};
     return Status();
   }
   options.cluster = launch->cluster;

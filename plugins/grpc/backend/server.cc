@@ -1,6 +1,7 @@
 #include "plugins/grpc/backend/server.h"
 
 #include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -138,9 +139,88 @@ int64_t TimeLeft(std::chrono::system_clock::time_point deadline) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
 }
 
+/// What the files of TLS say.
+struct TlsFiles {
+  std::string certificate, key, authorities;
+
+  static int32_t Read(const weir_door_options& options, const weir::sdk::Error& error, TlsFiles& files) {
+    const auto read = [](weir_str path, std::string& text) {
+      return ReadFile(path, text) && text.find("-----BEGIN ") != std::string::npos;
+    };
+    if (!read(options.tls_certificate, files.certificate)) {
+      return error.InvalidArgument(weir::sdk::ToView(options.tls_certificate), ": no certificate can be read");
+    }
+    if (!read(options.tls_key, files.key)) {
+      return error.InvalidArgument(weir::sdk::ToView(options.tls_key), ": no key can be read");
+    }
+    if (options.tls_authorities.size != 0 && !read(options.tls_authorities, files.authorities)) {
+      return error.InvalidArgument(weir::sdk::ToView(options.tls_authorities), ": no certificates can be read");
+    }
+    return WEIR_OK;
+  }
+};
+
+/// Credentials whose certificates can change: gRPC asks for them before each handshake, and keeps those that it has if
+/// the new ones do not fit each other.
+class RenewableCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit RenewableCredentials(TlsFiles files) : asks_(!files.authorities.empty()), files_(std::move(files)) {
+    credentials_ =
+        grpc_ssl_server_credentials_create_with_options(grpc_ssl_server_credentials_create_options_using_config_fetcher(
+            asks_ ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                  : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+            &RenewableCredentials::Fetch, this));
+  }
+  ~RenewableCredentials() override { grpc_server_credentials_release(credentials_); }
+
+  bool asks() const { return asks_; }
+  void Renew(TlsFiles files) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    files_ = std::move(files);
+    fetched_ = false;
+  }
+  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+  static grpc_ssl_certificate_config_reload_status Fetch(void* self, grpc_ssl_server_certificate_config** config) {
+    return static_cast<RenewableCredentials*>(self)->Give(config);
+  }
+  grpc_ssl_certificate_config_reload_status Give(grpc_ssl_server_certificate_config** config) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (fetched_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    const grpc_ssl_pem_key_cert_pair pair = {files_.key.c_str(), files_.certificate.c_str()};
+    *config = grpc_ssl_server_certificate_config_create(asks_ ? files_.authorities.c_str() : nullptr, &pair, 1);
+    fetched_ = *config != nullptr;
+    return fetched_ ? GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW : GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;
+  }
+
+  const bool asks_;
+  grpc_server_credentials* credentials_ = nullptr;
+  std::mutex mutex_;  // protects all below
+  TlsFiles files_;
+  bool fetched_ = false;
+};
+
 class Server final : public grpc::CallbackGenericService {
  public:
   explicit Server(const weir_door_handler& handler) : handler_(handler) {}
+
+  int32_t Renew(const weir_door_options& options, const weir::sdk::Error& error) {
+    const bool has = options.tls_certificate.size != 0, asks = options.tls_authorities.size != 0;
+    if (tls_ == nullptr && !has) return WEIR_OK;
+    if (tls_ == nullptr || !has || asks != tls_->asks()) {
+      return error.Fail(
+          WEIR_FAILED_PRECONDITION,
+          "the protection of a door by TLS and by certificates of clients begins and ends with its server");
+    }
+    TlsFiles files;
+    if (const int32_t code = TlsFiles::Read(options, error, files); code != WEIR_OK) return code;
+    tls_->Renew(std::move(files));
+    return WEIR_OK;
+  }
 
   int32_t Start(const weir_door_options& options, const weir::sdk::Error& error) {
     service_ = Copy(options.service);
@@ -271,27 +351,16 @@ class Server final : public grpc::CallbackGenericService {
     return call;
   }
 
-  static int32_t MakeCredentials(const weir_door_options& options, const weir::sdk::Error& error,
-                                 std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  int32_t MakeCredentials(const weir_door_options& options, const weir::sdk::Error& error,
+                          std::shared_ptr<grpc::ServerCredentials>& credentials) {
     if (options.tls_certificate.size == 0) {
       credentials = grpc::InsecureServerCredentials();
       return WEIR_OK;
     }
-    const bool asks = options.tls_authorities.size != 0;
-    grpc::SslServerCredentialsOptions tls(asks ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                                               : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-    grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-    if (!ReadFile(options.tls_certificate, pair.cert_chain) || pair.cert_chain.empty()) {
-      return error.InvalidArgument(weir::sdk::ToView(options.tls_certificate), ": no certificate can be read");
-    }
-    if (!ReadFile(options.tls_key, pair.private_key) || pair.private_key.empty()) {
-      return error.InvalidArgument(weir::sdk::ToView(options.tls_key), ": no key can be read");
-    }
-    tls.pem_key_cert_pairs.push_back(std::move(pair));
-    if (asks && (!ReadFile(options.tls_authorities, tls.pem_root_certs) || tls.pem_root_certs.empty())) {
-      return error.InvalidArgument(weir::sdk::ToView(options.tls_authorities), ": no certificates can be read");
-    }
-    credentials = grpc::SslServerCredentials(tls);
+    TlsFiles files;
+    if (const int32_t code = TlsFiles::Read(options, error, files); code != WEIR_OK) return code;
+    tls_ = std::make_shared<RenewableCredentials>(std::move(files));
+    credentials = tls_;
     return WEIR_OK;
   }
 
@@ -320,6 +389,7 @@ class Server final : public grpc::CallbackGenericService {
   const weir_door_handler handler_;
   std::string service_, address_;
   Acceptor acceptor_;
+  std::shared_ptr<RenewableCredentials> tls_;  // null without TLS; outlives the server, which asks it
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
   std::atomic<bool> refusing_{false};
@@ -430,6 +500,10 @@ void Stop(weir_door_server* server) noexcept {
     own->Stop();
     return WEIR_OK;
   }));
+}
+
+int32_t Renew(weir_door_server* server, const weir_door_options* options, weir_error* error) noexcept {
+  return weir::sdk::Guard(error, [&] { return Of(server)->Renew(*options, weir::sdk::Error(error)); });
 }
 
 }  // namespace weir_grpc

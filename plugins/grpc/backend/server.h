@@ -12,6 +12,7 @@ void Address(weir_door_server* server, void (*emit)(void* ctx, weir_str text), v
 void Answer(weir_door_server* server, uint64_t call, int32_t code, weir_str message, weir_str body) noexcept;
 void Refuse(weir_door_server* server) noexcept;
 void Stop(weir_door_server* server) noexcept;
+int32_t Renew(weir_door_server* server, const weir_door_options* options, weir_error* error) noexcept;
 
 }  // namespace weir_grpc
 

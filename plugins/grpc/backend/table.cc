@@ -32,7 +32,8 @@ constexpr weir_front_door_api kTable = {sizeof(weir_front_door_api),
                                         &Connect,
                                         &Call,
                                         &Cancel,
-                                        &Disconnect};
+                                        &Disconnect,
+                                        &Renew};
 
 }  // namespace
 }  // namespace weir_grpc

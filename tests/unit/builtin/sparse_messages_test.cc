@@ -57,6 +57,36 @@ TEST_F(SparseMessages, TextsComeBackWithTheAxesOfTheMessages) {
   EXPECT_TRUE((*back)[2].SameBits(Longs({1, 2, 2})));
 }
 
+TEST_F(SparseMessages, AMapKeepsThemByNumberUntilTheyAreTaken) {
+  const op::AttrList own = {{"T", DType::kFloat}}, take = {{"dtype", DType::kFloat}, {"shared_name", "node"}};
+  const Tensor one = One("AddSparseToTensorsMap", {Matrix({0, 1, 1, 0}, 2, 2), Floats({1, 2}), Longs({2, 2})}, own);
+  ASSERT_EQ(one.shape(), Shape());
+  const Tensor many =
+      One("AddManySparseToTensorsMap", {Matrix({0, 1, 2, 2}, 2, 2), Floats({5, 6}), Longs({3, 3})}, own);
+  ASSERT_EQ(many.shape(), Shape::Of({3}));
+  // Of vectors: the first and the last row.
+  const auto rows = many.as<int64_t>();
+  const Result<std::vector<Tensor>> back =
+      Call("TakeManySparseFromTensorsMap", {Longs({rows[2], rows[1], rows[0]})}, take);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_TRUE((*back)[0].SameBits(Matrix({0, 2, 2, 1}, 2, 2)));
+  EXPECT_EQ(Values((*back)[1]), (std::vector<float>{6, 5}));
+  EXPECT_TRUE((*back)[2].SameBits(Longs({3, 3})));
+  Refused(Call("TakeManySparseFromTensorsMap", {Longs({rows[0]})}, take), Code::kInvalidArgument,
+          "Unable to find SparseTensor: 1 in map: node");
+  Refused(Call("TakeManySparseFromTensorsMap", {one}, take), Code::kInvalidArgument, "should be a vector");
+  Refused(Call("TakeManySparseFromTensorsMap", {Longs({})}, take), Code::kInvalidArgument,
+          "Must have at least 1 serialized SparseTensor");
+  Refused(Call("TakeManySparseFromTensorsMap", {Longs({one.as<int64_t>()[0]})},
+               {{"dtype", DType::kInt32}, {"shared_name", "node"}}),
+          Code::kInvalidArgument, "Requested SparseTensor of type int32 but SparseTensor[0].values.dtype() == float");
+  Refused(Call("AddSparseToTensorsMap", {Matrix({0, 1}, 1, 2), Floats({1, 2}), Longs({2, 2})}, own),
+          Code::kInvalidArgument, "Expected row counts of SparseTensor[0].indices");
+  Refused(Call("AddManySparseToTensorsMap",
+               {*Longs({}).Reshaped(Shape::Of({0, 2})), Floats({}), Longs({int64_t{1} << 40, 2})}, own),
+          Code::kResourceExhausted, "the shape says 1099511627776 sparse tensors");
+}
+
 TEST_F(SparseMessages, BadPartsAreRefused) {
   const op::AttrList attrs = {{"T", DType::kFloat}};
   const auto many = [&](Tensor indices, Tensor values, Tensor shape) {

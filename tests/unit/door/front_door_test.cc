@@ -70,6 +70,26 @@ Result<std::string> Ask(cluster::MasterService& master, cluster::MasterCall call
   return DeadlineExceeded("there is no answer");
 }
 
+TEST(FrontDoor, F250_OpenListenersTakeNewCertificates) {
+  const auto transport = MakeFrontDoor(MemoryDoor::Entry());
+  cluster::ListenOptions options;
+  options.address = "localhost:0";
+  const auto first = transport->Listen({nullptr, std::make_shared<Echo>()}, options);
+  const auto second = transport->Listen({nullptr, std::make_shared<Echo>()}, options);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status().ToString() << second.status().ToString();
+  cluster::LocalEnd self;
+  self.security.tls_certificate = "new.pem";
+  MemoryDoor::Renewed().clear();
+  EXPECT_TRUE(transport->Renew(self).ok());
+  EXPECT_EQ(MemoryDoor::Renewed(), (std::vector<std::string>{"new.pem", "new.pem"}));
+  self.security.tls_certificate = "none.pem";
+  EXPECT_EQ(transport->Renew(self).code(), Code::kInvalidArgument);
+  (*first)->Close();
+  self.security.tls_certificate = "newer.pem";
+  EXPECT_TRUE(transport->Renew(self).ok());
+  EXPECT_EQ(MemoryDoor::Renewed(), (std::vector<std::string>{"new.pem", "new.pem", "newer.pem"}));
+}
+
 TEST(FrontDoor, TheReasonIsNamedIfNoPluginSpeaksAScheme) {
   const auto runtime = testing::RuntimeOf({"local", 0});
   ASSERT_NE(runtime, nullptr);

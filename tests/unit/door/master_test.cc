@@ -109,10 +109,37 @@ TEST_F(DoorMaster, F250_UnknownOpsAreErrorsOfTheStepsThatNeedThem) {
         std::string(kFrom) + "Op type not registered 'NoSuchOp' in binary running on"))
         << response.status_error_message();
   }
+  for (const auto& [op, advice] : {std::pair("PyFunc", "compute its value there and feed it"),
+                                   std::pair("IteratorGetNext", "read by queues and readers")}) {
+    const tf::RunStepResponse never = Run(Step(Create(Graph() + NodeText("odd", op, {"two"})), {"odd:0"}));
+    EXPECT_NE(never.status_error_message().find(advice), std::string::npos) << never.status_error_message();
+  }
   tf::RunStepRequest fed = Step(handle, {"after:0"});
   Feed(fed, "odd:0", 3);
   EXPECT_NE(Run(fed).status_code(), static_cast<int>(Code::kNotFound)) << "the node does not run";
   EXPECT_NE(Run(Step(handle, {"two:0"}, {"odd"})).status_code(), 0);
+}
+
+TEST_F(DoorMaster, F250_ShapesThatDoNotFitAreErrorsOfTheStepsThatNeedThem) {
+  const std::string handle = Create(Graph());
+  tf::ExtendSessionRequest extend;
+  extend.set_session_handle(handle);
+  extend.set_graph_def(
+      ConstText("order", "DT_INT32", {2}, "int_val: 0") + ConstText("square", "DT_FLOAT", {2, 2}, "float_val: 1") +
+      NodeText("turned", "Transpose", {"square", "order"}, {{"T", "type: DT_FLOAT"}, {"Tperm", "type: DT_INT32"}}) +
+      TypedText("after", "Neg", {"turned"}));
+  EXPECT_EQ(Get<tf::ExtendSessionResponse>("ExtendSession", extend).new_graph_version(), 1);
+  for (const char* fetch : {"turned:0", "after:0"}) {
+    const tf::RunStepResponse failed = Run(Step(handle, {fetch}));
+    EXPECT_EQ(failed.status_code(), static_cast<int>(Code::kInvalidArgument));
+    EXPECT_EQ(failed.status_error_message(), std::string(kFrom) + "1 is missing from {0,0}.\n\t [[{{node turned}}]]");
+  }
+  EXPECT_EQ(One(Step(handle, {"two:0"})), 2);
+  // What else is wrong with a node is refused with the graph.
+  extend.set_current_graph_version(1);
+  extend.set_graph_def(
+      NodeText("bad", "Transpose", {"square", "square"}, {{"T", "type: DT_FLOAT"}, {"Tperm", "type: DT_INT32"}}));
+  EXPECT_EQ(Call("ExtendSession", extend).status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(DoorMaster, F250_LongErrorsAreCutOutsideResponses) {

@@ -19,6 +19,11 @@ namespace weir::door {
 class MemoryDoor {
  public:
   static kernel::FrontDoorEntry Entry() { return {&Api(), "memory", nullptr}; }
+  /// The certificates that servers took over, of one thread.
+  static std::vector<std::string>& Renewed() {
+    static std::vector<std::string> renewed;
+    return renewed;
+  }
 
  private:
   using Done = void (*)(void* arg, int32_t code, weir_str message, weir_str body);
@@ -143,6 +148,13 @@ class MemoryDoor {
     for (std::thread& thread : own->threads) thread.join();
   }
 
+  static int32_t Renew(weir_door_server*, const weir_door_options* options, weir_error*) noexcept {
+    const std::string path(options->tls_certificate.data, options->tls_certificate.size);
+    if (path == "none.pem") return WEIR_INVALID_ARGUMENT;
+    Renewed().push_back(path);
+    return WEIR_OK;
+  }
+
   static const weir_front_door_api& Api() {
     static const weir_front_door_api api = {sizeof(weir_front_door_api),
                                             0,
@@ -155,7 +167,8 @@ class MemoryDoor {
                                             &Connect,
                                             &Call,
                                             &Cancel,
-                                            &Disconnect};
+                                            &Disconnect,
+                                            &Renew};
     return api;
   }
 };
