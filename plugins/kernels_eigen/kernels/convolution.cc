@@ -41,7 +41,8 @@ bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows
   const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
   const auto* const axes = conv.windows.axes.data();
   const bool pointwise = std::all_of(axes, axes + conv.windows.spatial, is_single);
-  return !(pointwise && (direction == Direction::kByFilter || PackedMatrix::FillsPanels(conv.out))) && rows->Plan(conv);
+  if (direction == Direction::kByFilter) return !pointwise && rows->PlanByFilter(conv);
+  return !(pointwise && PackedMatrix::FillsPanels(conv.out)) && rows->Plan(conv);
 }
 
 /// Time of products on windows, in ns, on a core with this peak. Fitted to runs.
@@ -115,7 +116,8 @@ struct Convolving {
   int32_t Pack(sdk::Prep& prep) {
     const float* const filter = ConstantFilter(prep, plan.conv);
     if (filter == nullptr || (!plan.by_rows && !PackedMatrix::FillsPanels(plan.conv.out))) return WEIR_OK;
-    plan.packed = PackedMatrix::Of(filter, false, plan.rows(), plan.conv.out);
+    plan.packed = plan.by_rows ? PackedMatrix::InParts(filter, plan.by_rows->Depths(), plan.conv.out)
+                               : PackedMatrix::Of(filter, false, plan.rows(), plan.conv.out);
     if (plan.packed != nullptr) return WEIR_OK;
     return prep.error().ResourceExhausted("no memory for ", PackedMatrix::Bytes(plan.rows(), plan.conv.out), " bytes");
   }
@@ -123,7 +125,7 @@ struct Convolving {
   int32_t PrepareByRows(sdk::Prep& prep) {
     const int64_t left = kDirection == Direction::kByInput ? plan.by_rows->LeftElements() : 0;
     prep.Scratch(static_cast<uint64_t>(PanelElements() + plan.by_rows->CopyElements() + left) * sizeof(float));
-    const auto strips = static_cast<double>(plan.conv.windows.batch * plan.by_rows->StripsOfImage());
+    const auto strips = static_cast<double>(plan.by_rows->Strips());
     const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, strips);
     if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
     return WEIR_OK;
@@ -134,12 +136,11 @@ struct Convolving {
     const int64_t elements = by_input ? plan.by_rows->ByInputPanels() : PackedElements(plan.rows(), plan.conv.out);
     return (elements + 15) / 16 * 16;
   }
-  /// Calls body(image, strip) for the strips of this call.
+  /// Calls body(strip) for the strips of this call.
   template <class Body>
   void ForStrips(sdk::Env& env, Body&& body) const {
-    const int64_t strips = plan.by_rows->StripsOfImage();
-    const auto [begin, end] = env.Range(plan.conv.windows.batch * strips);
-    for (int64_t i = begin; i < end; ++i) body(i / strips, i % strips);
+    const auto [begin, end] = env.Range(plan.by_rows->Strips());
+    for (int64_t i = begin; i < end; ++i) body(i);
   }
   /// The memory of a call, the same at every call.
   template <class T>
@@ -244,13 +245,12 @@ struct ConvForward : Convolving<Direction::kForward, kSpatial> {
     if (plan.packed != nullptr) {
       panels = plan.packed->panels();
     } else {
-      PackPanels({filter, plan.conv.out, 1}, plan.rows(), plan.conv.out, scratch);
+      rows.PackFilter(filter, scratch);
     }
     float* const copy = scratch + this->PanelElements();
-    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
-    this->ForStrips(env, [&](int64_t image, int64_t strip) {
-      float* const sums = y + image * y_size + rows.FirstPlace(strip) * plan.conv.out;
-      rows.Run(x + image * x_size, panels, strip, sums, copy);
+    this->ForStrips(env, [&](int64_t strip) {
+      float* const sums = y + rows.FirstPlace(strip) * plan.conv.out;
+      rows.Run(x, panels, strip, sums, copy);
       end(sums, sums, rows.Places(strip));
     });
   }
@@ -343,9 +343,8 @@ struct ConvByInput : Convolving<Direction::kByInput, kSpatial> {
     float* const copy = scratch + this->PanelElements();
     float* const left = copy + rows.CopyElements();
     rows.PackByInput(filter, scratch);
-    this->ForStrips(env, [&](int64_t image, int64_t) {
-      rows.ByInput(dy + image * y_size, scratch, dx + image * x_size, copy, left);
-    });
+    this->ForStrips(
+        env, [&](int64_t image) { rows.ByInput(dy + image * y_size, scratch, dx + image * x_size, copy, left); });
   }
 };
 
@@ -386,13 +385,9 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
  private:
   void ByRows(const float* x, const float* dy, float* dw, float* copy) const {
     const RowConvolution& rows = *plan.by_rows;
-    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
     std::fill_n(dw, plan.FilterSize(), 0.0f);
-    for (int64_t image = 0; image < plan.conv.windows.batch; ++image) {
-      for (int64_t i = 0; i < rows.StripsOfImage(); ++i) {
-        const float* const outputs = dy + image * y_size + rows.FirstPlace(i) * plan.conv.out;
-        rows.AddByFilter(x + image * x_size, outputs, i, dw, copy);
-      }
+    for (int64_t i = 0; i < rows.Strips(); ++i) {
+      rows.AddByFilter(x, dy + rows.FirstPlace(i) * plan.conv.out, i, dw, copy);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "plugins/kernels_eigen/kernels/row_convolution.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int64_t kStripElements = 16 * 1024;  // of y, about: they stay in a cache until a bias is added
 constexpr double kMostCopied = 128 * 1024;     // elements of a strip's copy: half a second cache
+constexpr int64_t kPlacesAtOnce = 132;         // that the innermost loops multiply with a part of the filter
+constexpr int64_t kMostDepth = 576;            // rows of the filter that are multiplied at once
 
 }  // namespace
 
@@ -44,11 +47,31 @@ bool RowConvolution::PlanCopies(bool whole_images) {
   return true;
 }
 
-bool RowConvolution::Plan(const sdk::Convolution& conv) {
-  if (!PlanAxes(conv) || conv.Rows() > kPanelDepth) return false;
+void RowConvolution::PlanStrips() {
   const auto row_outputs = static_cast<double>(out_columns_) * static_cast<double>(out_);
   const int64_t wanted = static_cast<double>(kStripElements) > row_outputs ? kStripElements / (out_columns_ * out_) : 1;
   strip_rows_ = std::clamp<int64_t>(wanted, 1, out_rows_);
+}
+
+void RowConvolution::PlanImages() {
+  const int64_t places = out_rows_ * out_columns_;
+  if (strip_rows_ < out_rows_ || 2 * places > kPlacesAtOnce) return;
+  images_ = std::min(batch_, kPlacesAtOnce / places);
+  if (copies_) images_ = std::min(images_, static_cast<int64_t>(kMostCopied) / CopySize(out_rows_));
+  images_ = std::max<int64_t>(images_, 1);
+}
+
+bool RowConvolution::Plan(const sdk::Convolution& conv) {
+  if (!PlanAxes(conv)) return false;
+  PlanStrips();
+  if (!PlanCopies(false)) return false;
+  PlanImages();
+  return true;
+}
+
+bool RowConvolution::PlanByFilter(const sdk::Convolution& conv) {
+  if (!PlanAxes(conv) || conv.Rows() > kPanelDepth) return false;
+  PlanStrips();
   return PlanCopies(false);
 }
 
@@ -58,8 +81,38 @@ bool RowConvolution::PlanByInput(const sdk::Convolution& conv) {
   return PlanCopies(true);
 }
 
-int64_t RowConvolution::Places(int64_t i) const {
-  return std::min(strip_rows_, out_rows_ - i * strip_rows_) * out_columns_;
+template <class Body>
+void RowConvolution::ForParts(Body&& body) const {
+  const int64_t length = width_.window * channels_;
+  if (length <= kMostDepth) {
+    const int64_t together = kMostDepth / length;
+    for (int64_t run = 0; run < height_.window; run += together) {
+      body(run, std::min(together, height_.window - run), int64_t{0}, length);
+    }
+    return;
+  }
+  const int64_t pieces = (length + kPanelDepth - 1) / kPanelDepth;
+  for (int64_t run = 0; run < height_.window; ++run) {
+    for (int64_t piece = 0, first = 0; piece < pieces; ++piece) {
+      const int64_t count = (length - first) / (pieces - piece);
+      body(run, int64_t{1}, first, count);
+      first += count;
+    }
+  }
+}
+
+std::vector<int64_t> RowConvolution::Depths() const {
+  std::vector<int64_t> depths;
+  ForParts([&](int64_t, int64_t runs, int64_t, int64_t length) { depths.push_back(runs * length); });
+  return depths;
+}
+
+void RowConvolution::PackFilter(const float* w, float* panels) const {
+  ForParts([&](int64_t, int64_t runs, int64_t, int64_t length) {
+    PackRows({w, out_, 1}, runs * length, out_, panels);
+    w += runs * length * out_;
+    panels += PackedElements(runs * length, out_);
+  });
 }
 
 /// The rows of x that `rows` rows of outputs read, with zeros for padding.
@@ -79,31 +132,49 @@ void RowConvolution::Copy(const float* x, int64_t first_row, int64_t rows, float
   }
 }
 
-RunMatrix RowConvolution::Windows(const float* x, int64_t i, float* copy, int64_t* line) const {
-  const int64_t first = i * strip_rows_;
-  *line = (copies_ ? copy_columns_ : width_.input) * channels_;
-  const float* from = copy;
-  if (copies_) {
-    Copy(x, first, std::min(strip_rows_, out_rows_ - first), copy);
-  } else {
-    from = x + height_.Start(first) * *line;
+RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float* copy) const {
+  const float* const images = x + FirstImage(i) * ImageElements();
+  const int64_t first = FirstRow(i), rows = Rows(i);
+  if (!copies_) {
+    const int64_t line = width_.input * channels_;
+    return {images + height_.Start(first) * line, line, ImageElements()};
   }
-  return {from, width_.stride * channels_, height_.window, height_.dilation * *line, width_.window * channels_};
+  for (int64_t image = 0; image < Images(i); ++image) {
+    Copy(images + image * ImageElements(), first, rows, copy + image * CopySize(rows));
+  }
+  return {copy, copy_columns_ * channels_, CopySize(rows)};
 }
 
 void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const {
-  int64_t line = 0;
-  RunMatrix windows = Windows(x, i, copy, &line);
-  const int64_t rows = Places(i) / out_columns_;
-  for (int64_t row = 0; row < rows; ++row, y += out_columns_ * out_, windows.elements += height_.stride * line) {
-    MultiplyRuns(windows, panels, out_columns_, out_, y);
+  const Source source = SourceOf(x, i, copy);
+  const int64_t places = Places(i), rows = Rows(i);
+  std::array<int64_t, kPlacesAtOnce> offsets;
+  for (int64_t first = 0; first < places; first += kPlacesAtOnce) {
+    const int64_t count = std::min(kPlacesAtOnce, places - first);
+    for (int64_t place = 0; place < count; ++place) {
+      const int64_t column = (first + place) % out_columns_, row = (first + place) / out_columns_;
+      offsets[static_cast<size_t>(place)] =
+          row / rows * source.image + row % rows * height_.stride * source.line + column * width_.stride * channels_;
+    }
+    const float* part = panels;
+    ForParts([&](int64_t run, int64_t runs, int64_t from, int64_t length) {
+      const int64_t run_step = height_.dilation * source.line;
+      const RunMatrix windows{source.first + run * run_step + from, offsets.data(), 0, runs, run_step, length};
+      MultiplyRuns(windows, part, count, out_, y + first * out_, run > 0 || from > 0);
+      part += PackedElements(runs * length, out_);
+    });
   }
 }
 
 void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy) const {
-  int64_t line = 0;
-  const RunMatrix windows = Windows(x, i, copy, &line);
-  AddFilterGradient(windows, height_.stride * line, dy, Places(i) / out_columns_, out_columns_, out_, dw);
+  const Source source = SourceOf(x, i, copy);
+  const RunMatrix windows{.elements = source.first,
+                          .offsets = nullptr,
+                          .row_step = width_.stride * channels_,
+                          .runs = height_.window,
+                          .run_step = height_.dilation * source.line,
+                          .length = width_.window * channels_};
+  AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
 }
 
 void RowConvolution::PackByInput(const float* w, float* panels) const {
@@ -139,12 +210,12 @@ void RowConvolution::ByInput(const float* dy, const float* panels, float* dx, fl
 
 double RowConvolution::Nanoseconds(double peak) const {
   const auto rows = static_cast<double>(height_.window * width_.window * channels_);
-  const auto columns = static_cast<double>(ColumnsMade(out_)), image_rows = static_cast<double>(out_rows_);
-  // Few places in a row leave few sums to hide the latency of each.
-  const double busy = std::min(1.0, static_cast<double>(out_columns_) * (out_ > 16 ? 2 : 1) / 8.0);
-  const double bytes_read = 4 * rows * columns * static_cast<double>(batch_) * image_rows;
-  const double computed = std::max(2 * Outputs() * rows * columns / (0.93 * busy * peak), bytes_read / 60);
-  return 150 + computed + 0.1 * Copied() + 15 * static_cast<double>(batch_) * image_rows;
+  const auto columns = static_cast<double>(ColumnsMade(out_)), strips = static_cast<double>(Strips());
+  // Few places leave few sums to hide the latency of each.
+  const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
+  const double bytes_read = 4 * rows * columns * strips;
+  const double computed = std::max(2 * Outputs() * rows * columns / (0.93 * busy * peak), bytes_read / 30);
+  return 150 + computed + 0.1 * Copied() + 30 * strips;
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {
