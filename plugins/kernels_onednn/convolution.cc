@@ -110,15 +110,15 @@ bool Serves(const Convolution& conv, bool depthwise) {
 /// the second cache again for each image. Fitted to runs, like the constants of the other kernel sets, so that
 /// estimates are comparable.
 struct ConvolutionRates {
-  double share;   // of the core's peak, with many channels
-  double far_ns;  // more per byte of such a filter and image
+  double forward, by_input, by_filter;  // shares of the core's peak, with many channels
+  double far_ns;                        // more per byte of such a filter and image
 };
 constexpr ConvolutionRates kConvolutionRates[] = {
-    {0.60, 0.08},  // baseline
-    {0.85, 0.08},  // amd-avx2
-    {0.95, 0},     // amd-avx512
-    {0.85, 0.08},  // intel-avx2
-    {0.95, 0},     // intel-avx512
+    {0.60, 0.60, 0.45, 0.08},  // baseline
+    {0.85, 0.92, 0.65, 0.08},  // amd-avx2
+    {0.95, 0.95, 0.95, 0},     // amd-avx512
+    {0.85, 0.92, 0.65, 0.08},  // intel-avx2
+    {0.95, 0.95, 0.95, 0},     // intel-avx512
 };
 constexpr double kNearFilterBytes = 512 << 10;
 
@@ -223,7 +223,10 @@ struct Conv2D {
     double filled = FilledLanes(kDirection == Direction::kByInput ? conv.group_in() : conv.group_out());
     if (kDirection == Direction::kByFilter) filled *= FilledLanes(conv.group_in());
     const ConvolutionRates& rates = kConvolutionRates[static_cast<size_t>(sdk::ThisCpuClass())];
-    const double share = kDepthwise ? 0.45 : rates.share * in / (in + 1.2) * filled;
+    const double most = kDirection == Direction::kByFilter  ? rates.by_filter
+                        : kDirection == Direction::kByInput ? rates.by_input
+                                                            : rates.forward;
+    const double share = kDepthwise ? 0.45 : most * in / (in + 1.2) * filled;
     const double filter = 4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out);
     const double far = filter > kNearFilterBytes ? filter * static_cast<double>(conv.windows.batch) : 0;
     const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;

@@ -37,7 +37,11 @@ bool PacksForWindows(const sdk::Prep& prep, const Convolution& conv) {
 
 /// Plans a convolution of floats, or a gradient, by rows. False if another form serves it, or serves it better.
 bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows) {
-  if (direction == Direction::kByInput) return rows->PlanByInput(conv);
+  if (direction == Direction::kByInput) {
+    if (PackedMatrix::FillsPanels(conv.in) && rows->PlanTurned(conv)) return true;
+    *rows = RowConvolution();
+    return rows->PlanByInput(conv);
+  }
   const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
   const auto* const axes = conv.windows.axes.data();
   const bool pointwise = std::all_of(axes, axes + conv.windows.spatial, is_single);
@@ -51,7 +55,7 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   Convolution conv;
   sdk::Cost cost;
   if (conv.Plan(prep, direction, spatial, false) != WEIR_OK || conv.empty) return cost;
-  const uint32_t dtype = prep.input(1).dtype;
+  const uint32_t dtype = prep.input(direction == Direction::kByFilter ? 0 : 1).dtype;
   const double peak = sdk::PeakFlops(profile, dtype);
   const double moved = conv.Flops() / 2 / static_cast<double>(conv.group_out());  // elements of all windows
   const double repeats = dtype == WEIR_FLOAT32 || dtype == WEIR_FLOAT64 ? 1 : 2;
@@ -64,9 +68,12 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   cost.whole_ns = 400 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
   if (dtype != WEIR_FLOAT32) return cost;
   if (RowConvolution rows; PlanRows(conv, direction, &rows)) {
-    const bool packs = direction == Direction::kForward && ConstantFilter(prep, conv) == nullptr;
-    cost.whole_ns = direction == Direction::kByInput ? rows.ByInputNanoseconds(peak) : rows.Nanoseconds(peak);
-    if (packs) cost.whole_ns += 0.5 * static_cast<double>(conv.Rows() * conv.out);
+    const bool packs = rows.turned() || (direction == Direction::kForward && ConstantFilter(prep, conv) == nullptr);
+    const bool by_parts = direction == Direction::kByInput && !rows.turned();
+    cost.whole_ns = direction == Direction::kByFilter ? rows.ByFilterNanoseconds(peak)
+                    : by_parts                        ? rows.ByInputNanoseconds(peak)
+                                                      : rows.Nanoseconds(peak);
+    if (packs) cost.whole_ns += (rows.turned() ? 0.8 : 0.5) * static_cast<double>(conv.Rows() * conv.out);
   } else if (direction == Direction::kForward && PacksForWindows(prep, conv)) {
     const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
                         (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
@@ -123,17 +130,22 @@ struct Convolving {
   }
   /// Scratch memory: the filter's panels if it is not packed, a strip's copy, and parts of dy.
   int32_t PrepareByRows(sdk::Prep& prep) {
-    const int64_t left = kDirection == Direction::kByInput ? plan.by_rows->LeftElements() : 0;
-    prep.Scratch(static_cast<uint64_t>(PanelElements() + plan.by_rows->CopyElements() + left) * sizeof(float));
-    const auto strips = static_cast<double>(plan.by_rows->Strips());
-    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, strips);
+    const RowConvolution& rows = *plan.by_rows;
+    int64_t more = kDirection == Direction::kByFilter ? rows.ByFilterElements() : 0;
+    if (MakesParts()) more = rows.LeftElements();
+    prep.Scratch(static_cast<uint64_t>(PanelElements() + rows.CopyElements() + more) * sizeof(float));
+    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(rows.Strips()));
     if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
     return WEIR_OK;
   }
+  /// True for the gradient by x that is not a convolution of dy.
+  bool MakesParts() const { return kDirection == Direction::kByInput && !plan.by_rows->turned(); }
   int64_t PanelElements() const {
     if (plan.packed != nullptr || kDirection == Direction::kByFilter) return 0;
-    const bool by_input = kDirection == Direction::kByInput;
-    const int64_t elements = by_input ? plan.by_rows->ByInputPanels() : PackedElements(plan.rows(), plan.conv.out);
+    const int64_t turned = PackedElements(plan.conv.windows.Taps() * plan.conv.out, plan.conv.in);
+    const int64_t elements = MakesParts()                        ? plan.by_rows->ByInputPanels()
+                             : kDirection == Direction::kByInput ? turned
+                                                                 : PackedElements(plan.rows(), plan.conv.out);
     return (elements + 15) / 16 * 16;
   }
   /// Calls body(strip) for the strips of this call.
@@ -341,6 +353,12 @@ struct ConvByInput : Convolving<Direction::kByInput, kSpatial> {
     const RowConvolution& rows = *plan.by_rows;
     const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
     float* const copy = scratch + this->PanelElements();
+    if (!this->MakesParts()) {
+      rows.PackFilter(filter, scratch);
+      this->ForStrips(
+          env, [&](int64_t strip) { rows.Run(dy, scratch, strip, dx + rows.FirstPlace(strip) * plan.conv.in, copy); });
+      return;
+    }
     float* const left = copy + rows.CopyElements();
     rows.PackByInput(filter, scratch);
     this->ForStrips(
@@ -387,7 +405,7 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
     const RowConvolution& rows = *plan.by_rows;
     std::fill_n(dw, plan.FilterSize(), 0.0f);
     for (int64_t i = 0; i < rows.Strips(); ++i) {
-      rows.AddByFilter(x, dy + rows.FirstPlace(i) * plan.conv.out, i, dw, copy);
+      rows.AddByFilter(x, dy + rows.FirstPlace(i) * plan.conv.out, i, dw, copy, copy + rows.CopyElements());
     }
   }
 

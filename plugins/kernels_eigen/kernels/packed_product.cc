@@ -67,7 +67,7 @@ std::shared_ptr<const PackedMatrix> PackedMatrix::InParts(const float* b, std::s
   return Make(std::move(form), b, k, n, [&](float* to) {
     const float* from = b;
     for (const int64_t depth : depths) {
-      PackRows({from, n, 1}, depth, n, to);
+      PackRows({from, n, 1}, depth, n, to, 0, depth);
       from += depth * n;
       to += PackedElements(depth, n);
     }

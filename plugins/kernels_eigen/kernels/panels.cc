@@ -152,11 +152,52 @@ template <bool kAnywhere>
 constexpr std::array<InnerFn, kRows> kInner[] = {InnerTable<1, kAnywhere>(Counts()), InnerTable<2, kAnywhere>(Counts()),
                                                  InnerTable<1, kAnywhere, EightLanes>(Counts())};
 constexpr int64_t kNarrowLanes = 8;
-template <bool kAnywhere>
-const std::array<InnerFn, kRows>& InnerOf(int64_t columns) {
-  return kInner<kAnywhere>[columns <= kNarrowLanes ? 2 : columns > kLanes ? 1 : 0];
-}
+/// The index of tables like it.
+size_t WidthOf(int64_t columns) { return columns <= kNarrowLanes ? 2 : columns > kLanes ? 1 : 0; }
 constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4, false>(std::make_index_sequence<kFewRows>());
+
+/// kCount neighbouring columns of a by those of a panel, over all rows of both: `depth` of them. Adds the sums to c.
+template <int kCount, int kVectors, class V>
+void TurnedInner(const float* a, const int64_t* offsets, int64_t depth, const float* b, const Block& to) {
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(V) / sizeof(float));
+  V sums[kCount][kVectors];
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    __builtin_prefetch(to.c + i * to.c_step);
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = V{};
+  }
+  for (int64_t p = 0; p < depth; ++p, b += kPanelColumns) {
+    const float* const row = a + offsets[p];
+    V right[kVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) right[j] = *reinterpret_cast<const V*>(b + j * kWidth);
+#pragma GCC unroll 12
+    for (int i = 0; i < kCount; ++i) {
+      const V factor = Broadcast<V>(row + i);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    float* const c = to.c + i * to.c_step;
+    if (to.columns != kVectors * kWidth) {
+      StorePart(sums[i], c, to.columns, c);
+      continue;
+    }
+#pragma GCC unroll 4
+    for (int64_t j = 0; j < kVectors; ++j) StoreLoose(LoadLoose<V>(c + j * kWidth) + sums[i][j], c + j * kWidth);
+  }
+}
+using TurnedFn = void (*)(const float* a, const int64_t* offsets, int64_t depth, const float* b, const Block& to);
+template <int kVectors, class V = Vector, size_t... kIndex>
+constexpr std::array<TurnedFn, sizeof...(kIndex)> TurnedTable(std::index_sequence<kIndex...>) {
+  return {TurnedInner<static_cast<int>(kIndex) + 1, kVectors, V>...};
+}
+constexpr std::array<TurnedFn, kRows> kTurnedInner[] = {TurnedTable<1>(Counts()), TurnedTable<2>(Counts()),
+                                                        TurnedTable<1, EightLanes>(Counts())};
+constexpr int64_t kTurnedColumns = 96;  // of a with all panels: their lines stay in the second cache
 
 /// Blocks of rows: the rest is cut into two nearly equal ones, since few rows do not hide the latency of the sums.
 int64_t RowsOfNextBlock(int64_t left) {
@@ -226,7 +267,7 @@ StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
 /// All rows by the columns of one panel, while the next one comes nearer.
 template <bool kAnywhere>
 void MultiplyPanel(Block block, int64_t m) {
-  const auto& inner = InnerOf<kAnywhere>(block.columns);
+  const auto& inner = kInner<kAnywhere>[WidthOf(block.columns)];
   const int64_t blocks = (m + kRows - 1) / kRows, depth = block.runs * block.length;
   block.ahead = reinterpret_cast<uintptr_t>(block.b) + static_cast<uintptr_t>(block.panel) * sizeof(float);
   block.ahead_step = static_cast<uintptr_t>((kPanelColumns * 4 + blocks - 1) / blocks);
@@ -294,8 +335,31 @@ void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n,
   MultiplyPacked(a, packed, m, n, c, n, adds ? c : nullptr, n);
 }
 
-void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
-  const int64_t panel_size = depth * kPanelColumns, panels = Panels(n), rest = n % kPanelColumns;
+void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c) {
+  const int64_t panel_size = m * kPanelColumns;
+  Block to{};
+  to.c_step = n;
+  for (int64_t run = 0; run < a.runs; ++run) {
+    for (int64_t from = 0; from < a.length; from += kTurnedColumns) {
+      const int64_t end = std::min(from + kTurnedColumns, a.length);
+      const float* b = packed;
+      for (int64_t column = 0; column < n; column += kPanelColumns, b += panel_size) {
+        to.columns = std::min(kPanelColumns, n - column);
+        const auto& inner = kTurnedInner[WidthOf(to.columns)];
+        for (int64_t element = from; element < end;) {
+          const int64_t count = RowsOfNextBlock(end - element);
+          to.c = c + (run * a.length + element) * n + column;
+          inner[static_cast<size_t>(count - 1)](a.elements + run * a.run_step + element, a.offsets, m, b, to);
+          element += count;
+        }
+      }
+    }
+  }
+}
+
+void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t first, int64_t rows) {
+  to += first * kPanelColumns;
+  const int64_t panel_size = rows * kPanelColumns, panels = Panels(n), rest = n % kPanelColumns;
   if (b.column_step == 1) {
     const int64_t whole = n / kPanelColumns;
     for (int64_t p = 0; p < depth; ++p) {
@@ -322,7 +386,7 @@ void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to) {
   for (int64_t from = 0; from < k; from += kPanelDepth) {
     const int64_t depth = std::min(kPanelDepth, k - from);
-    PackRows({b.At(from, 0), b.row_step, b.column_step}, depth, n, to);
+    PackRows({b.At(from, 0), b.row_step, b.column_step}, depth, n, to, 0, depth);
     to += PackedElements(depth, n);
   }
 }
@@ -358,7 +422,7 @@ void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64
     const int64_t columns = std::min(kMostColumns, n - column);
     for (int64_t from = 0; from < k; from += kPanelDepth) {
       const int64_t depth = std::min(kPanelDepth, k - from);
-      PackRows({b.At(from, column), b.row_step, b.column_step}, depth, columns, panels);
+      PackRows({b.At(from, column), b.row_step, b.column_step}, depth, columns, panels, 0, depth);
       for (int64_t row = 0; row < m; row += kMostRows) {
         const int64_t rows = std::min(kMostRows, m - row);
         const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, memory);

@@ -31,8 +31,9 @@ constexpr int64_t kPanelDepth = 512;
 int64_t PackedElements(int64_t k, int64_t n);
 /// The columns that the innermost loop makes for n, since it makes whole vectors.
 int64_t ColumnsMade(int64_t n);
-/// The panels of `depth` rows that are multiplied at once. `to` is 64-byte aligned.
-void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to);
+/// Rows [first, first + depth) of the panels at `to` of `rows` rows that are multiplied at once. `to` is 64-byte
+/// aligned.
+void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t first, int64_t rows);
 /// The panels of all rows. `to` is 64-byte aligned.
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
 
@@ -47,6 +48,10 @@ void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t
 /// c [m, n] = a packed, plus c if `adds`, where c is dense and `packed` has the panels of as many rows as a has
 /// columns.
 void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds);
+
+/// c [runs * length, n] += the transpose of a [m, runs * length] times b [m, n], where c is dense and `packed` has the
+/// panels of all rows of b. Products are added in the order of rows.
+void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c);
 
 /// Elements of scratch memory for MultiplyMatrices.
 int64_t ProductScratch(int64_t m, int64_t k, int64_t n);

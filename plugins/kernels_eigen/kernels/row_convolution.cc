@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -11,10 +12,12 @@
 namespace weir::kernels_eigen {
 namespace {
 
-constexpr int64_t kStripElements = 16 * 1024;  // of y, about: they stay in a cache until a bias is added
-constexpr double kMostCopied = 128 * 1024;     // elements of a strip's copy: half a second cache
-constexpr int64_t kPlacesAtOnce = 132;         // that the innermost loops multiply with a part of the filter
-constexpr int64_t kMostDepth = 576;            // rows of the filter that are multiplied at once
+constexpr int64_t kStripElements = 16 * 1024;   // of y, about: they stay in a cache until a bias is added
+constexpr double kMostCopied = 128 * 1024;      // elements of a strip's copy: half a second cache
+constexpr int64_t kPlacesAtOnce = 132;          // that the innermost loops multiply with a part of the filter
+constexpr int64_t kMostDepth = 576;             // rows of the filter that are multiplied at once
+constexpr int64_t kOutputsAtOnce = 256;         // whose products a large filter's gradient adds up at once
+constexpr double kMostOfGradient = 384 * 1024;  // elements of the copy for it
 
 }  // namespace
 
@@ -31,7 +34,7 @@ bool RowConvolution::PlanAxes(const sdk::Convolution& conv) {
   return width_.dilation == 1;
 }
 
-bool RowConvolution::PlanCopies(bool whole_images) {
+bool RowConvolution::PlanCopies(bool whole_images, double most) {
   if (!copies_) return true;
   // Paddings and strides may be arbitrarily large.
   const double columns =
@@ -41,44 +44,65 @@ bool RowConvolution::PlanCopies(bool whole_images) {
             static_cast<double>(height_.window - 1) * static_cast<double>(height_.dilation) + 1) *
            columns * static_cast<double>(channels_);
   };
-  while (!whole_images && strip_rows_ > 1 && elements(strip_rows_) > kMostCopied) strip_rows_ = (strip_rows_ + 1) / 2;
-  if (elements(strip_rows_) > kMostCopied) return false;
+  while (!whole_images && strip_rows_ > 1 && elements(strip_rows_) > most) strip_rows_ = (strip_rows_ + 1) / 2;
+  if (elements(strip_rows_) > most) return false;
   copy_columns_ = (out_columns_ - 1) * width_.stride + width_.window;
   return true;
 }
 
-void RowConvolution::PlanStrips() {
-  const auto row_outputs = static_cast<double>(out_columns_) * static_cast<double>(out_);
-  const int64_t wanted = static_cast<double>(kStripElements) > row_outputs ? kStripElements / (out_columns_ * out_) : 1;
-  strip_rows_ = std::clamp<int64_t>(wanted, 1, out_rows_);
+void RowConvolution::PlanStrips(double places) {
+  const double rows = places / static_cast<double>(out_columns_);
+  strip_rows_ = std::clamp<int64_t>(static_cast<int64_t>(rows), 1, out_rows_);
 }
 
-void RowConvolution::PlanImages() {
-  const int64_t places = out_rows_ * out_columns_;
-  if (strip_rows_ < out_rows_ || 2 * places > kPlacesAtOnce) return;
-  images_ = std::min(batch_, kPlacesAtOnce / places);
-  if (copies_) images_ = std::min(images_, static_cast<int64_t>(kMostCopied) / CopySize(out_rows_));
+void RowConvolution::PlanImages(int64_t places, double most_copied) {
+  const int64_t of_image = out_rows_ * out_columns_;
+  if (strip_rows_ < out_rows_ || 2 * of_image > places) return;
+  images_ = std::min(batch_, places / of_image);
+  if (copies_) images_ = std::min(images_, static_cast<int64_t>(most_copied) / CopySize(out_rows_));
   images_ = std::max<int64_t>(images_, 1);
 }
 
-bool RowConvolution::Plan(const sdk::Convolution& conv) {
-  if (!PlanAxes(conv)) return false;
-  PlanStrips();
-  if (!PlanCopies(false)) return false;
-  PlanImages();
+bool RowConvolution::PlanForward() {
+  PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
+  if (!PlanCopies(false, kMostCopied)) return false;
+  PlanImages(kPlacesAtOnce, kMostCopied);
   return true;
 }
 
+bool RowConvolution::Plan(const sdk::Convolution& conv) { return PlanAxes(conv) && PlanForward(); }
+
+bool RowConvolution::PlanTurned(const sdk::Convolution& conv) {
+  if (!PlanAxes(conv) || height_.stride != 1 || width_.stride != 1) return false;
+  turned_ = true;
+  std::swap(channels_, out_);
+  for (sdk::WindowAxis* axis : {&height_, &width_}) {
+    std::swap(axis->input, axis->output);
+    axis->before = (axis->window - 1) * axis->dilation - axis->before;
+    if (axis->before < 0) return false;
+  }
+  out_rows_ = height_.output;
+  out_columns_ = width_.output;
+  copies_ = !height_.Inside() || !width_.Inside();
+  return PlanForward();
+}
+
 bool RowConvolution::PlanByFilter(const sdk::Convolution& conv) {
-  if (!PlanAxes(conv) || conv.Rows() > kPanelDepth) return false;
-  PlanStrips();
-  return PlanCopies(false);
+  if (!PlanAxes(conv)) return false;
+  if (!LargeFilter()) {
+    PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
+    return PlanCopies(false, kMostCopied);
+  }
+  PlanStrips(static_cast<double>(kOutputsAtOnce));
+  if (!PlanCopies(false, kMostOfGradient)) return false;
+  PlanImages(kOutputsAtOnce, kMostOfGradient);
+  return true;
 }
 
 bool RowConvolution::PlanByInput(const sdk::Convolution& conv) {
   if (!PlanAxes(conv) || out_ > kPanelDepth) return false;
   strip_rows_ = out_rows_;
-  return PlanCopies(true);
+  return PlanCopies(true, kMostCopied);
 }
 
 template <class Body>
@@ -108,10 +132,21 @@ std::vector<int64_t> RowConvolution::Depths() const {
 }
 
 void RowConvolution::PackFilter(const float* w, float* panels) const {
-  ForParts([&](int64_t, int64_t runs, int64_t, int64_t length) {
-    PackRows({w, out_, 1}, runs * length, out_, panels);
-    w += runs * length * out_;
-    panels += PackedElements(runs * length, out_);
+  ForParts([&](int64_t run, int64_t runs, int64_t first, int64_t length) {
+    const int64_t depth = runs * length;
+    if (!turned_) {
+      PackRows({w, out_, 1}, depth, out_, panels, 0, depth);
+      w += depth * out_;
+    } else {
+      for (int64_t at = 0; at < depth;) {  // rows of one tap
+        const int64_t element = first + at % length, tap = element / channels_, channel = element % channels_;
+        const int64_t count = std::min(channels_ - channel, length - at % length);
+        const int64_t from = (height_.window - 1 - run - at / length) * width_.window + width_.window - 1 - tap;
+        PackRows({w + from * out_ * channels_ + channel, 1, channels_}, count, out_, panels, at, depth);
+        at += count;
+      }
+    }
+    panels += PackedElements(depth, out_);
   });
 }
 
@@ -145,20 +180,23 @@ RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float
   return {copy, copy_columns_ * channels_, CopySize(rows)};
 }
 
+void RowConvolution::FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count,
+                                 int64_t* offsets) const {
+  for (int64_t place = first; place < first + count; ++place) {
+    const int64_t column = place % out_columns_, row = place / out_columns_;
+    *offsets++ = row / rows * image + row % rows * height_.stride * line + column * width_.stride * channels_;
+  }
+}
+
 void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const {
   const Source source = SourceOf(x, i, copy);
-  const int64_t places = Places(i), rows = Rows(i);
+  const int64_t places = Places(i), run_step = height_.dilation * source.line;
   std::array<int64_t, kPlacesAtOnce> offsets;
   for (int64_t first = 0; first < places; first += kPlacesAtOnce) {
     const int64_t count = std::min(kPlacesAtOnce, places - first);
-    for (int64_t place = 0; place < count; ++place) {
-      const int64_t column = (first + place) % out_columns_, row = (first + place) / out_columns_;
-      offsets[static_cast<size_t>(place)] =
-          row / rows * source.image + row % rows * height_.stride * source.line + column * width_.stride * channels_;
-    }
+    FillOffsets(source.line, source.image, Rows(i), first, count, offsets.data());
     const float* part = panels;
     ForParts([&](int64_t run, int64_t runs, int64_t from, int64_t length) {
-      const int64_t run_step = height_.dilation * source.line;
       const RunMatrix windows{source.first + run * run_step + from, offsets.data(), 0, runs, run_step, length};
       MultiplyRuns(windows, part, count, out_, y + first * out_, run > 0 || from > 0);
       part += PackedElements(runs * length, out_);
@@ -166,15 +204,30 @@ void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* 
   }
 }
 
-void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy) const {
+int64_t RowConvolution::ByFilterElements() const { return LargeFilter() ? PackedElements(kOutputsAtOnce, out_) : 0; }
+
+void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy,
+                                 float* scratch) const {
   const Source source = SourceOf(x, i, copy);
-  const RunMatrix windows{.elements = source.first,
-                          .offsets = nullptr,
-                          .row_step = width_.stride * channels_,
-                          .runs = height_.window,
-                          .run_step = height_.dilation * source.line,
-                          .length = width_.window * channels_};
-  AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
+  RunMatrix windows{.elements = source.first,
+                    .offsets = nullptr,
+                    .row_step = width_.stride * channels_,
+                    .runs = height_.window,
+                    .run_step = height_.dilation * source.line,
+                    .length = width_.window * channels_};
+  if (!LargeFilter()) {
+    AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
+    return;
+  }
+  const int64_t places = Places(i);
+  std::array<int64_t, kOutputsAtOnce> offsets;
+  windows.offsets = offsets.data();
+  for (int64_t first = 0; first < places; first += kOutputsAtOnce) {
+    const int64_t count = std::min(kOutputsAtOnce, places - first);
+    FillOffsets(source.line, source.image, Rows(i), first, count, offsets.data());
+    PackRows({dy + first * out_, out_, 1}, count, out_, scratch, 0, count);
+    AddTurnedRuns(windows, scratch, count, out_, dw);
+  }
 }
 
 void RowConvolution::PackByInput(const float* w, float* panels) const {
@@ -214,8 +267,17 @@ double RowConvolution::Nanoseconds(double peak) const {
   // Few places leave few sums to hide the latency of each.
   const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
   const double bytes_read = 4 * rows * columns * strips;
-  const double computed = std::max(2 * Outputs() * rows * columns / (0.93 * busy * peak), bytes_read / 30);
+  const double share = turned_ ? 0.9 : 0.93;
+  const double computed = std::max(2 * Outputs() * rows * columns / (share * busy * peak), bytes_read / 30);
   return 150 + computed + 0.1 * Copied() + 30 * strips;
+}
+
+double RowConvolution::ByFilterNanoseconds(double peak) const {
+  if (!LargeFilter()) return Nanoseconds(peak);
+  const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
+  const double columns = static_cast<double>(ColumnsMade(out_));
+  const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes
+  return 150 + 2 * outputs * rows * columns / (0.86 * peak) + 0.1 * Copied() + 0.3 * outputs * columns + stored / 30;
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {

@@ -20,10 +20,13 @@ class RowConvolution {
  public:
   /// False for convolutions that are not of this form, or whose strips are large. `conv` is not empty.
   bool Plan(const sdk::Convolution& conv);
-  /// The same for the gradient by the filter, which makes no strips of several images. False also for large filters.
+  /// The gradient by x as a convolution of dy with the filter turned round: Run makes dx from dy. False also for
+  /// strides.
+  bool PlanTurned(const sdk::Convolution& conv);
+  /// The same for the gradient by the filter.
   bool PlanByFilter(const sdk::Convolution& conv);
-  /// The same for the gradient by x, which makes whole images. False also if y has more channels than are multiplied at
-  /// once.
+  /// The same for the gradient by x with strides, which makes whole images. False also if y has more channels than are
+  /// multiplied at once.
   bool PlanByInput(const sdk::Convolution& conv);
 
   /// Strips of all images.
@@ -35,13 +38,15 @@ class RowConvolution {
   int64_t Places(int64_t i) const { return Images(i) * Rows(i) * out_columns_; }
   /// Rows of the filter that are multiplied at once.
   std::vector<int64_t> Depths() const;
-  /// Packs the filter, part by part.
+  /// Packs the filter, part by part; it is not turned round yet.
   void PackFilter(const float* w, float* panels) const;
   /// y [places, out] of strip i of the images x; `panels` are the filter's, `copy` has CopyElements().
   void Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const;
 
   /// dw += the products of windows of the images x in strip i with its outputs dy [places, out].
-  void AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy) const;
+  /// `scratch` has ByFilterElements().
+  void AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy, float* scratch) const;
+  int64_t ByFilterElements() const;
 
   /// Elements of the panels that PackByInput makes.
   int64_t ByInputPanels() const { return height_.window * PackedElements(out_, width_.window * channels_); }
@@ -53,14 +58,22 @@ class RowConvolution {
   /// ns on a core with this peak, without the packing of the filter. Fitted to runs.
   double Nanoseconds(double peak) const;
   double ByInputNanoseconds(double peak) const;
+  double ByFilterNanoseconds(double peak) const;
+  bool turned() const { return turned_; }
 
  private:
   bool PlanAxes(const sdk::Convolution& conv);
-  void PlanStrips();
-  /// Makes strips shorter until their copies are small. False if they cannot be.
-  bool PlanCopies(bool whole_images);
-  /// Puts more images into a strip while that saves reading the filter.
-  void PlanImages();
+  /// Strips of about so many places of an image.
+  void PlanStrips(double places);
+  /// Makes strips shorter until their copies have at most so many elements. False if they cannot be.
+  bool PlanCopies(bool whole_images, double most);
+  /// Puts several images into a strip that has fewer places than these.
+  void PlanImages(int64_t places, double most_copied);
+  bool PlanForward();
+  /// True if the gradient by the filter is made by panels.
+  bool LargeFilter() const { return height_.window * width_.window * channels_ > kPanelDepth; }
+  /// Where the windows of places [first, first + count) of a strip begin.
+  void FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count, int64_t* offsets) const;
 
   int64_t StripsOfImage() const { return (out_rows_ + strip_rows_ - 1) / strip_rows_; }
   int64_t FirstImage(int64_t i) const { return images_ > 1 ? i * images_ : i / StripsOfImage(); }
@@ -96,6 +109,7 @@ class RowConvolution {
   int64_t images_ = 1;      // of a strip; several only if they are whole
   int64_t copy_columns_ = 0;
   bool copies_ = false;
+  bool turned_ = false;
 };
 
 }  // namespace weir::kernels_eigen
