@@ -100,7 +100,7 @@ void Inner(const Block& block) {
   uintptr_t ahead = block.ahead;
   for (int64_t run = block.runs;;) {
     for (int64_t p = 0; p < block.length; ++p, b += kPanelColumns) {
-      if constexpr (kVectors <= 2) {
+      if constexpr (kVectors == 2) {
         __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
         ahead += block.ahead_step;
       }

@@ -87,6 +87,11 @@ bool RowConvolution::PlanTurned(const sdk::Convolution& conv) {
   return PlanForward();
 }
 
+bool RowConvolution::LargeFilter() const {
+  const int64_t rows = height_.window * width_.window * channels_;
+  return rows > kPanelDepth || (rows >= 32 && out_ >= 32);
+}
+
 bool RowConvolution::PlanByFilter(const sdk::Convolution& conv) {
   if (!PlanAxes(conv)) return false;
   if (!LargeFilter()) {
@@ -182,9 +187,22 @@ RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float
 
 void RowConvolution::FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count,
                                  int64_t* offsets) const {
-  for (int64_t place = first; place < first + count; ++place) {
-    const int64_t column = place % out_columns_, row = place / out_columns_;
-    *offsets++ = row / rows * image + row % rows * height_.stride * line + column * width_.stride * channels_;
+  const int64_t place_step = width_.stride * channels_, row_step = height_.stride * line;
+  int64_t row = first / out_columns_, column = first % out_columns_;
+  int64_t start = row / rows * image;
+  row %= rows;
+  int64_t at = start + row * row_step + column * place_step;
+  for (int64_t i = 0; i < count; ++i, at += place_step) {
+    if (column == out_columns_) {
+      column = 0;
+      if (++row == rows) {
+        row = 0;
+        start += image;
+      }
+      at = start + row * row_step;
+    }
+    offsets[i] = at;
+    ++column;
   }
 }
 

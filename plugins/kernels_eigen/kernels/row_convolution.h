@@ -71,7 +71,7 @@ class RowConvolution {
   void PlanImages(int64_t places, double most_copied);
   bool PlanForward();
   /// True if the gradient by the filter is made by panels.
-  bool LargeFilter() const { return height_.window * width_.window * channels_ > kPanelDepth; }
+  bool LargeFilter() const;
   /// Where the windows of places [first, first + count) of a strip begin.
   void FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count, int64_t* offsets) const;
 
