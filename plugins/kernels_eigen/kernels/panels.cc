@@ -313,9 +313,10 @@ void MultiplyPacked(const RunMatrix& left, const float* b, int64_t m, int64_t n,
   if (m <= kFewRows && left.offsets == nullptr) {
     for (; column + block.columns <= n; next(block.columns)) kPairs[static_cast<size_t>(m - 1)](block);
   }
-  for (; column < n; next(kPanelColumns)) {
+  while (column < n) {
     block.columns = std::min(kPanelColumns, n - column);
     left.offsets != nullptr ? MultiplyPanel<true>(block, m) : MultiplyPanel<false>(block, m);
+    next(kPanelColumns);
   }
 }
 
