@@ -22,6 +22,7 @@ using sdk::View;
 using Direction = Convolution::Direction;
 
 constexpr double kWindowTileFlops = 4e6;  // ten times the cost of starting a tile on another thread
+constexpr double kPlacesOfPacking = 128;  // of outputs for which a tile may pack the filter itself
 
 /// The filter of a forward convolution of one group if it is a constant of floats, or null.
 const float* ConstantFilter(const sdk::Prep& prep, const Convolution& conv) {
@@ -134,7 +135,9 @@ struct Convolving {
     int64_t more = kDirection == Direction::kByFilter ? rows.ByFilterElements() : 0;
     if (MakesParts()) more = rows.LeftElements();
     prep.Scratch(static_cast<uint64_t>(PanelElements() + rows.CopyElements() + more) * sizeof(float));
-    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(rows.Strips()));
+    double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(rows.Strips()));
+    // Each tile packs a filter that is not packed.
+    if (plan.packed == nullptr) tiles = std::min(tiles, static_cast<double>(plan.places()) / kPlacesOfPacking);
     if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
     return WEIR_OK;
   }

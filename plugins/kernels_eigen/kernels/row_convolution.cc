@@ -88,14 +88,14 @@ bool RowConvolution::PlanTurned(const sdk::Convolution& conv) {
   return PlanForward();
 }
 
-bool RowConvolution::LargeFilter() const {
+bool RowConvolution::MakesPanels() const {
   const int64_t rows = height_.window * width_.window * channels_;
   return rows > kPanelDepth || (rows >= 32 && out_ >= 32);
 }
 
 bool RowConvolution::PlanByFilter(const sdk::Convolution& conv) {
   if (!PlanAxes(conv)) return false;
-  if (!LargeFilter()) {
+  if (!MakesPanels()) {
     PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
     return PlanCopies(false, kMostCopied);
   }
@@ -223,7 +223,7 @@ void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* 
   }
 }
 
-int64_t RowConvolution::ByFilterElements() const { return LargeFilter() ? PackedElements(kOutputsAtOnce, out_) : 0; }
+int64_t RowConvolution::ByFilterElements() const { return MakesPanels() ? PackedElements(kOutputsAtOnce, out_) : 0; }
 
 void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy,
                                  float* scratch) const {
@@ -234,7 +234,7 @@ void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, flo
                     .runs = height_.window,
                     .run_step = height_.dilation * source.line,
                     .length = width_.window * channels_};
-  if (!LargeFilter()) {
+  if (!MakesPanels()) {
     AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
     return;
   }
@@ -293,7 +293,7 @@ double RowConvolution::Nanoseconds(double peak) const {
 }
 
 double RowConvolution::ByFilterNanoseconds(double peak) const {
-  if (!LargeFilter()) return Nanoseconds(peak);
+  if (!MakesPanels()) return Nanoseconds(peak);
   const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
   const double columns = static_cast<double>(ColumnsMade(out_));
   const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes

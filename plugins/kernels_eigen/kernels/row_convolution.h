@@ -70,8 +70,8 @@ class RowConvolution {
   /// Puts several images into a strip that has fewer places than these.
   void PlanImages(int64_t places, double most_copied);
   bool PlanForward();
-  /// True if the gradient by the filter is made by panels.
-  bool LargeFilter() const;
+  /// True if the gradient by the filter is made from panels of dy: not for narrow or small filters.
+  bool MakesPanels() const;
   /// Where the windows of places [first, first + count) of a strip begin.
   void FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count, int64_t* offsets) const;
 
