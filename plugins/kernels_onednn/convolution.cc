@@ -10,6 +10,7 @@
 #include "plugins/kernels_onednn/packed.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/convolutions.h"
+#include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/products.h"
 
@@ -105,6 +106,22 @@ bool Serves(const Convolution& conv, bool depthwise) {
   return !depthwise || conv.in == conv.out;
 }
 
+/// What oneDNN's convolutions reach on one kind of processor. Version 2.6 has code for AVX2 that reads a filter beyond
+/// the second cache again for each image. Fitted to runs, like the constants of the other kernel sets, so that
+/// estimates are comparable.
+struct ConvolutionRates {
+  double forward, by_input, by_filter;  // shares of the core's peak, with many channels
+  double far_ns;                        // more per byte of such a filter and image
+};
+constexpr ConvolutionRates kConvolutionRates[] = {
+    {0.60, 0.60, 0.45, 0.08},  // baseline
+    {0.85, 0.92, 0.65, 0.08},  // amd-avx2
+    {0.95, 0.95, 0.95, 0},     // amd-avx512
+    {0.85, 0.92, 0.65, 0.08},  // intel-avx2
+    {0.95, 0.95, 0.95, 0},     // intel-avx512
+};
+constexpr double kNearFilterBytes = 512 << 10;
+
 /// The share of the lanes of whole vectors that so many channels fill.
 double FilledLanes(int64_t channels) {
   const int64_t lanes = sdk::ThisCpu().Below(sdk::HighestIsa()) == sdk::Isa::kV4 ? 16 : 8;
@@ -193,8 +210,8 @@ struct Conv2D {
     return WEIR_OK;
   }
 
-  /// Fitted to runs on one core with AVX2 and with AVX-512: the share of the peak grows with the channels that a
-  /// register covers. A filter that is no constant is reordered at each call.
+  /// The share of the peak grows with the channels that a register covers. A filter that is no constant is reordered at
+  /// each call.
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
     Convolution conv;
     sdk::Cost cost;
@@ -205,9 +222,16 @@ struct Conv2D {
     const double in = static_cast<double>(conv.group_in());
     double filled = FilledLanes(kDirection == Direction::kByInput ? conv.group_in() : conv.group_out());
     if (kDirection == Direction::kByFilter) filled *= FilledLanes(conv.group_in());
-    const double share = kDepthwise ? 0.45 : 0.95 * in / (in + 1.2) * filled;
+    const ConvolutionRates& rates = kConvolutionRates[static_cast<size_t>(sdk::ThisCpuClass())];
+    const double most = kDirection == Direction::kByFilter  ? rates.by_filter
+                        : kDirection == Direction::kByInput ? rates.by_input
+                                                            : rates.forward;
+    const double share = kDepthwise ? 0.45 : most * in / (in + 1.2) * filled;
+    const double filter = 4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out);
+    const double far = filter > kNearFilterBytes ? filter * static_cast<double>(conv.windows.batch) : 0;
     const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;
-    cost.whole_ns = 1200 + cost.flops / (share * peak) + (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
+    cost.whole_ns = 1200 + cost.flops / (share * peak) + rates.far_ns * far +
+                    (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
     return cost;
   }
 

@@ -22,6 +22,7 @@ using sdk::View;
 using Direction = Convolution::Direction;
 
 constexpr double kWindowTileFlops = 4e6;  // ten times the cost of starting a tile on another thread
+constexpr double kPlacesOfPacking = 128;  // of outputs for which a tile may pack the filter itself
 
 /// The filter of a forward convolution of one group if it is a constant of floats, or null.
 const float* ConstantFilter(const sdk::Prep& prep, const Convolution& conv) {
@@ -37,11 +38,16 @@ bool PacksForWindows(const sdk::Prep& prep, const Convolution& conv) {
 
 /// Plans a convolution of floats, or a gradient, by rows. False if another form serves it, or serves it better.
 bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows) {
-  if (direction == Direction::kByInput) return rows->PlanByInput(conv);
+  if (direction == Direction::kByInput) {
+    if (PackedMatrix::FillsPanels(conv.in) && rows->PlanTurned(conv)) return true;
+    *rows = RowConvolution();
+    return rows->PlanByInput(conv);
+  }
   const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
   const auto* const axes = conv.windows.axes.data();
   const bool pointwise = std::all_of(axes, axes + conv.windows.spatial, is_single);
-  return !(pointwise && (direction == Direction::kByFilter || PackedMatrix::FillsPanels(conv.out))) && rows->Plan(conv);
+  if (direction == Direction::kByFilter) return !pointwise && rows->PlanByFilter(conv);
+  return !(pointwise && PackedMatrix::FillsPanels(conv.out)) && rows->Plan(conv);
 }
 
 /// Time of products on windows, in ns, on a core with this peak. Fitted to runs.
@@ -50,7 +56,7 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   Convolution conv;
   sdk::Cost cost;
   if (conv.Plan(prep, direction, spatial, false) != WEIR_OK || conv.empty) return cost;
-  const uint32_t dtype = prep.input(1).dtype;
+  const uint32_t dtype = prep.input(direction == Direction::kByFilter ? 0 : 1).dtype;
   const double peak = sdk::PeakFlops(profile, dtype);
   const double moved = conv.Flops() / 2 / static_cast<double>(conv.group_out());  // elements of all windows
   const double repeats = dtype == WEIR_FLOAT32 || dtype == WEIR_FLOAT64 ? 1 : 2;
@@ -63,9 +69,12 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   cost.whole_ns = 400 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
   if (dtype != WEIR_FLOAT32) return cost;
   if (RowConvolution rows; PlanRows(conv, direction, &rows)) {
-    const bool packs = direction == Direction::kForward && ConstantFilter(prep, conv) == nullptr;
-    cost.whole_ns = direction == Direction::kByInput ? rows.ByInputNanoseconds(peak) : rows.Nanoseconds(peak);
-    if (packs) cost.whole_ns += 0.5 * static_cast<double>(conv.Rows() * conv.out);
+    const bool packs = rows.turned() || (direction == Direction::kForward && ConstantFilter(prep, conv) == nullptr);
+    const bool by_parts = direction == Direction::kByInput && !rows.turned();
+    cost.whole_ns = direction == Direction::kByFilter ? rows.ByFilterNanoseconds(peak)
+                    : by_parts                        ? rows.ByInputNanoseconds(peak)
+                                                      : rows.Nanoseconds(peak);
+    if (packs) cost.whole_ns += (rows.turned() ? 0.8 : 0.5) * static_cast<double>(conv.Rows() * conv.out);
   } else if (direction == Direction::kForward && PacksForWindows(prep, conv)) {
     const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
                         (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
@@ -115,31 +124,38 @@ struct Convolving {
   int32_t Pack(sdk::Prep& prep) {
     const float* const filter = ConstantFilter(prep, plan.conv);
     if (filter == nullptr || (!plan.by_rows && !PackedMatrix::FillsPanels(plan.conv.out))) return WEIR_OK;
-    plan.packed = PackedMatrix::Of(filter, false, plan.rows(), plan.conv.out);
+    plan.packed = plan.by_rows ? PackedMatrix::InParts(filter, plan.by_rows->Depths(), plan.conv.out)
+                               : PackedMatrix::Of(filter, false, plan.rows(), plan.conv.out);
     if (plan.packed != nullptr) return WEIR_OK;
     return prep.error().ResourceExhausted("no memory for ", PackedMatrix::Bytes(plan.rows(), plan.conv.out), " bytes");
   }
   /// Scratch memory: the filter's panels if it is not packed, a strip's copy, and parts of dy.
   int32_t PrepareByRows(sdk::Prep& prep) {
-    const int64_t left = kDirection == Direction::kByInput ? plan.by_rows->LeftElements() : 0;
-    prep.Scratch(static_cast<uint64_t>(PanelElements() + plan.by_rows->CopyElements() + left) * sizeof(float));
-    const auto strips = static_cast<double>(plan.conv.windows.batch * plan.by_rows->StripsOfImage());
-    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, strips);
+    const RowConvolution& rows = *plan.by_rows;
+    int64_t more = kDirection == Direction::kByFilter ? rows.ByFilterElements() : 0;
+    if (MakesParts()) more = rows.LeftElements();
+    prep.Scratch(static_cast<uint64_t>(PanelElements() + rows.CopyElements() + more) * sizeof(float));
+    double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(rows.Strips()));
+    // Each tile packs a filter that is not packed.
+    if (plan.packed == nullptr) tiles = std::min(tiles, static_cast<double>(plan.places()) / kPlacesOfPacking);
     if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
     return WEIR_OK;
   }
+  /// True for the gradient by x that is not a convolution of dy.
+  bool MakesParts() const { return kDirection == Direction::kByInput && !plan.by_rows->turned(); }
   int64_t PanelElements() const {
     if (plan.packed != nullptr || kDirection == Direction::kByFilter) return 0;
-    const bool by_input = kDirection == Direction::kByInput;
-    const int64_t elements = by_input ? plan.by_rows->ByInputPanels() : PackedElements(plan.rows(), plan.conv.out);
+    const int64_t turned = PackedElements(plan.conv.windows.Taps() * plan.conv.out, plan.conv.in);
+    const int64_t elements = MakesParts()                        ? plan.by_rows->ByInputPanels()
+                             : kDirection == Direction::kByInput ? turned
+                                                                 : PackedElements(plan.rows(), plan.conv.out);
     return (elements + 15) / 16 * 16;
   }
-  /// Calls body(image, strip) for the strips of this call.
+  /// Calls body(strip) for the strips of this call.
   template <class Body>
   void ForStrips(sdk::Env& env, Body&& body) const {
-    const int64_t strips = plan.by_rows->StripsOfImage();
-    const auto [begin, end] = env.Range(plan.conv.windows.batch * strips);
-    for (int64_t i = begin; i < end; ++i) body(i / strips, i % strips);
+    const auto [begin, end] = env.Range(plan.by_rows->Strips());
+    for (int64_t i = begin; i < end; ++i) body(i);
   }
   /// The memory of a call, the same at every call.
   template <class T>
@@ -244,13 +260,12 @@ struct ConvForward : Convolving<Direction::kForward, kSpatial> {
     if (plan.packed != nullptr) {
       panels = plan.packed->panels();
     } else {
-      PackPanels({filter, plan.conv.out, 1}, plan.rows(), plan.conv.out, scratch);
+      rows.PackFilter(filter, scratch);
     }
     float* const copy = scratch + this->PanelElements();
-    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
-    this->ForStrips(env, [&](int64_t image, int64_t strip) {
-      float* const sums = y + image * y_size + rows.FirstPlace(strip) * plan.conv.out;
-      rows.Run(x + image * x_size, panels, strip, sums, copy);
+    this->ForStrips(env, [&](int64_t strip) {
+      float* const sums = y + rows.FirstPlace(strip) * plan.conv.out;
+      rows.Run(x, panels, strip, sums, copy);
       end(sums, sums, rows.Places(strip));
     });
   }
@@ -341,11 +356,16 @@ struct ConvByInput : Convolving<Direction::kByInput, kSpatial> {
     const RowConvolution& rows = *plan.by_rows;
     const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
     float* const copy = scratch + this->PanelElements();
+    if (!this->MakesParts()) {
+      rows.PackFilter(filter, scratch);
+      this->ForStrips(
+          env, [&](int64_t strip) { rows.Run(dy, scratch, strip, dx + rows.FirstPlace(strip) * plan.conv.in, copy); });
+      return;
+    }
     float* const left = copy + rows.CopyElements();
     rows.PackByInput(filter, scratch);
-    this->ForStrips(env, [&](int64_t image, int64_t) {
-      rows.ByInput(dy + image * y_size, scratch, dx + image * x_size, copy, left);
-    });
+    this->ForStrips(
+        env, [&](int64_t image) { rows.ByInput(dy + image * y_size, scratch, dx + image * x_size, copy, left); });
   }
 };
 
@@ -386,13 +406,9 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
  private:
   void ByRows(const float* x, const float* dy, float* dw, float* copy) const {
     const RowConvolution& rows = *plan.by_rows;
-    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
     std::fill_n(dw, plan.FilterSize(), 0.0f);
-    for (int64_t image = 0; image < plan.conv.windows.batch; ++image) {
-      for (int64_t i = 0; i < rows.StripsOfImage(); ++i) {
-        const float* const outputs = dy + image * y_size + rows.FirstPlace(i) * plan.conv.out;
-        rows.AddByFilter(x + image * x_size, outputs, i, dw, copy);
-      }
+    for (int64_t i = 0; i < rows.Strips(); ++i) {
+      rows.AddByFilter(x, dy + rows.FirstPlace(i) * plan.conv.out, i, dw, copy, copy + rows.CopyElements());
     }
   }
 

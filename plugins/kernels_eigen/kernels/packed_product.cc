@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -36,18 +37,40 @@ uint64_t PackedMatrix::Bytes(int64_t k, int64_t n) {
   return static_cast<uint64_t>(PackedElements(k, n)) * sizeof(float);
 }
 
-std::shared_ptr<const PackedMatrix> PackedMatrix::Of(const float* b, bool transposed, int64_t k, int64_t n) {
+std::shared_ptr<const PackedMatrix> PackedMatrix::Make(std::string form, const float* b, int64_t k, int64_t n,
+                                                       const std::function<void(float*)>& pack) {
   static auto* const known = new functors::SharedByContent<PackedMatrix>;
-  std::string form;
-  for (const int64_t number : {k, n, int64_t{transposed}}) functors::AppendBytes(number, &form);
   return known->Of(std::move(form), b, k * n, [&]() -> std::shared_ptr<const PackedMatrix> {
     const std::shared_ptr<PackedMatrix> made(new PackedMatrix);
     made->k_ = k;
     made->n_ = n;
     made->elements_ = NewElements(Bytes(k, n));
     if (made->elements_ == nullptr) return nullptr;
-    PackPanels({b, transposed ? 1 : n, transposed ? k : 1}, k, n, made->elements_);
+    pack(made->elements_);
     return made;
+  });
+}
+
+std::shared_ptr<const PackedMatrix> PackedMatrix::Of(const float* b, bool transposed, int64_t k, int64_t n) {
+  std::string form = "whole";
+  for (const int64_t number : {k, n, int64_t{transposed}}) functors::AppendBytes(number, &form);
+  return Make(std::move(form), b, k, n, [&](float* to) {
+    PackPanels({b, transposed ? 1 : n, transposed ? k : 1}, k, n, to);
+  });
+}
+
+std::shared_ptr<const PackedMatrix> PackedMatrix::InParts(const float* b, std::span<const int64_t> depths, int64_t n) {
+  std::string form = "parts";
+  functors::AppendBytes(n, &form);
+  for (const int64_t depth : depths) functors::AppendBytes(depth, &form);
+  const int64_t k = std::accumulate(depths.begin(), depths.end(), int64_t{0});
+  return Make(std::move(form), b, k, n, [&](float* to) {
+    const float* from = b;
+    for (const int64_t depth : depths) {
+      PackRows({from, n, 1}, depth, n, to, 0, depth);
+      from += depth * n;
+      to += PackedElements(depth, n);
+    }
   });
 }
 

@@ -3,7 +3,10 @@
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PACKED_PRODUCT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
 
 namespace weir::kernels_eigen {
 
@@ -14,6 +17,8 @@ class PackedMatrix {
   /// Packs op(b), of which `b` is the transpose if `transposed`, or finds it packed already. Matrices count as equal if
   /// shape and a hash of 128 bits over all elements are. Null if there is no memory. Thread-safe.
   static std::shared_ptr<const PackedMatrix> Of(const float* b, bool transposed, int64_t k, int64_t n);
+  /// The same of b, without Multiply: the caller multiplies so many rows at once. The sum of `depths` is k.
+  static std::shared_ptr<const PackedMatrix> InParts(const float* b, std::span<const int64_t> depths, int64_t n);
   ~PackedMatrix();
   PackedMatrix(const PackedMatrix&) = delete;
   PackedMatrix& operator=(const PackedMatrix&) = delete;
@@ -25,7 +30,7 @@ class PackedMatrix {
                 const float* addend = nullptr, int64_t addend_step = 0) const;
   static uint64_t ScratchBytes(int64_t k, int64_t m);
 
-  /// As PackPanels packs it.
+  /// As PackPanels packs it, or PackRows part by part.
   const float* panels() const { return elements_; }
   int64_t k() const { return k_; }
   int64_t n() const { return n_; }
@@ -36,6 +41,9 @@ class PackedMatrix {
 
  private:
   PackedMatrix() = default;
+  /// One of that form, filled by pack(its elements).
+  static std::shared_ptr<const PackedMatrix> Make(std::string form, const float* b, int64_t k, int64_t n,
+                                                  const std::function<void(float*)>& pack);
 
   int64_t k_ = 0, n_ = 0;
   float* elements_ = nullptr;

@@ -29,10 +29,11 @@ int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
 
 struct Block {
   const float* a;
-  int64_t a_step;  // between rows of a
-  const float* b;  // a panel's rows
-  int64_t panel;   // distance of the next panel
-  int64_t runs;    // of a row of a
+  int64_t a_step;          // between rows of a
+  const int64_t* offsets;  // of rows from `a` instead, if kAnywhere
+  const float* b;          // a panel's rows
+  int64_t panel;           // distance of the next panel
+  int64_t runs;            // of a row of a
   int64_t run_step;
   int64_t length;  // of a run
   float* c;
@@ -40,10 +41,45 @@ struct Block {
   int64_t columns;      // at most those of the vectors
   const float* addend;  // null or a matrix of c's shape, perhaps c, to which the product is added
   int64_t addend_step;
+  uintptr_t ahead;       // address of memory that is read soon: the next panel
+  uintptr_t ahead_step;  // its bytes that each row of b prefetches
+};
+
+/// Addresses of kCount rows. Neighbours have the same distance: an address is that of each third row plus a multiple
+/// of it.
+template <int kCount, bool kAnywhere>
+struct RowAddresses {
+  static constexpr int kBases = (kCount + 2) / 3;
+
+  explicit RowAddresses(const Block& block) : step(block.a_step) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kBases; ++i) bases[i] = block.a + 3 * i * step;
+  }
+  [[gnu::always_inline]] const float* Of(int i) const { return bases[i / 3] + (i % 3) * step; }
+  [[gnu::always_inline]] void Advance(int64_t elements) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kBases; ++i) bases[i] += elements;
+  }
+
+  const float* bases[kBases];
+  int64_t step;
+};
+/// Rows lie anywhere: each address is that of the row plus the same distance.
+template <int kCount>
+struct RowAddresses<kCount, true> {
+  explicit RowAddresses(const Block& block) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kCount; ++i) bases[i] = block.a + block.offsets[i];
+  }
+  [[gnu::always_inline]] const float* Of(int i) const { return bases[i] + at; }
+  [[gnu::always_inline]] void Advance(int64_t elements) { at += elements; }
+
+  const float* bases[kCount];
+  int64_t at = 0;
 };
 
 /// kCount rows of c by the columns of one panel or two, of which the first kVectors vectors are made.
-template <int kCount, int kVectors, class V>
+template <int kCount, int kVectors, class V, bool kAnywhere>
 void Inner(const Block& block) {
   constexpr auto kWidth = static_cast<int64_t>(sizeof(V) / sizeof(float));
   const float* const after = block.addend != nullptr ? block.addend : block.c;  // used last, and then at once
@@ -60,12 +96,14 @@ void Inner(const Block& block) {
     for (int j = 0; j < kVectors; ++j) sums[i][j] = V{};
   }
   const float* b = block.b;
-  const int64_t a_step = block.a_step;
-  const float* rows[(kCount + 2) / 3];  // each third one: an address has a base and a multiple of a_step
-#pragma GCC unroll 4
-  for (int i = 0; i < (kCount + 2) / 3; ++i) rows[i] = block.a + 3 * i * a_step;
+  RowAddresses<kCount, kAnywhere> rows(block);
+  uintptr_t ahead = block.ahead;
   for (int64_t run = block.runs;;) {
     for (int64_t p = 0; p < block.length; ++p, b += kPanelColumns) {
+      if constexpr (kVectors == 2) {
+        __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
+        ahead += block.ahead_step;
+      }
       V right[kVectors];
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) {
@@ -73,16 +111,14 @@ void Inner(const Block& block) {
       }
 #pragma GCC unroll 12
       for (int i = 0; i < kCount; ++i) {
-        const V factor = Broadcast<V>(rows[i / 3] + (i % 3) * a_step);
+        const V factor = Broadcast<V>(rows.Of(i));
 #pragma GCC unroll 4
         for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
       }
-#pragma GCC unroll 4
-      for (int i = 0; i < (kCount + 2) / 3; ++i) ++rows[i];
+      rows.Advance(1);
     }
     if (--run <= 0) break;
-#pragma GCC unroll 4
-    for (int i = 0; i < (kCount + 2) / 3; ++i) rows[i] += block.run_step - block.length;
+    rows.Advance(block.run_step - block.length);
   }
   if (block.columns == kVectors * kWidth) {
 #pragma GCC unroll 12
@@ -105,23 +141,63 @@ void Inner(const Block& block) {
 }
 
 using InnerFn = void (*)(const Block& block);
-template <int kVectors, class V = Vector, size_t... kIndex>
+template <int kVectors, bool kAnywhere, class V = Vector, size_t... kIndex>
 constexpr std::array<InnerFn, sizeof...(kIndex)> InnerTable(std::index_sequence<kIndex...>) {
-  return {Inner<static_cast<int>(kIndex) + 1, kVectors, V>...};
+  return {Inner<static_cast<int>(kIndex) + 1, kVectors, V, kAnywhere>...};
 }
+using Counts = std::make_index_sequence<kRows>;
 constexpr int kFewRows = kRows / 3;  // two panels at once hide the latency of the sums, and of memory, better
-constexpr std::array<InnerFn, kRows> kInner[] = {InnerTable<1>(std::make_index_sequence<kRows>()),
-                                                 InnerTable<2>(std::make_index_sequence<kRows>())};
-#if defined(__AVX512F__)
-constexpr std::array<InnerFn, kRows> kInnerOfNarrow = InnerTable<1, EightLanes>(std::make_index_sequence<kRows>());
-#else
-constexpr const std::array<InnerFn, kRows>& kInnerOfNarrow = kInner[0];
-#endif
+/// The innermost loops for one vector, two, and fewer lanes.
+template <bool kAnywhere>
+constexpr std::array<InnerFn, kRows> kInner[] = {InnerTable<1, kAnywhere>(Counts()), InnerTable<2, kAnywhere>(Counts()),
+                                                 InnerTable<1, kAnywhere, EightLanes>(Counts())};
 constexpr int64_t kNarrowLanes = 8;
-const std::array<InnerFn, kRows>& InnerOf(int64_t columns) {
-  return columns <= kNarrowLanes ? kInnerOfNarrow : kInner[columns > kLanes ? 1 : 0];
+/// The index of tables like it.
+size_t WidthOf(int64_t columns) { return columns <= kNarrowLanes ? 2 : columns > kLanes ? 1 : 0; }
+constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4, false>(std::make_index_sequence<kFewRows>());
+
+/// kCount neighbouring columns of a by those of a panel, over all rows of both: `depth` of them. Adds the sums to c.
+template <int kCount, int kVectors, class V>
+void TurnedInner(const float* a, const int64_t* offsets, int64_t depth, const float* b, const Block& to) {
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(V) / sizeof(float));
+  V sums[kCount][kVectors];
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    __builtin_prefetch(to.c + i * to.c_step);
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = V{};
+  }
+  for (int64_t p = 0; p < depth; ++p, b += kPanelColumns) {
+    const float* const row = a + offsets[p];
+    V right[kVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) right[j] = *reinterpret_cast<const V*>(b + j * kWidth);
+#pragma GCC unroll 12
+    for (int i = 0; i < kCount; ++i) {
+      const V factor = Broadcast<V>(row + i);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    float* const c = to.c + i * to.c_step;
+    if (to.columns != kVectors * kWidth) {
+      StorePart(sums[i], c, to.columns, c);
+      continue;
+    }
+#pragma GCC unroll 4
+    for (int64_t j = 0; j < kVectors; ++j) StoreLoose(LoadLoose<V>(c + j * kWidth) + sums[i][j], c + j * kWidth);
+  }
 }
-constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4>(std::make_index_sequence<kFewRows>());
+using TurnedFn = void (*)(const float* a, const int64_t* offsets, int64_t depth, const float* b, const Block& to);
+template <int kVectors, class V = Vector, size_t... kIndex>
+constexpr std::array<TurnedFn, sizeof...(kIndex)> TurnedTable(std::index_sequence<kIndex...>) {
+  return {TurnedInner<static_cast<int>(kIndex) + 1, kVectors, V>...};
+}
+constexpr std::array<TurnedFn, kRows> kTurnedInner[] = {TurnedTable<1>(Counts()), TurnedTable<2>(Counts()),
+                                                        TurnedTable<1, EightLanes>(Counts())};
+constexpr int64_t kTurnedColumns = 96;  // of a with all panels: their lines stay in the second cache
 
 /// Blocks of rows: the rest is cut into two nearly equal ones, since few rows do not hide the latency of the sums.
 int64_t RowsOfNextBlock(int64_t left) {
@@ -172,9 +248,119 @@ void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t colum
   }
 }
 
-/// The panels of `depth` rows of b.
-void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
-  const int64_t panel_size = depth * kPanelColumns, panels = Panels(n), rest = n % kPanelColumns;
+/// `m` rows and `depth` columns of a for the innermost loop: as they are if they lie in different cache sets, otherwise
+/// copied to `memory`.
+StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
+  constexpr int64_t kSetsOfFirstCache = 1024;  // in elements
+  if (a.column_step != 1) {
+    Transpose(a.elements, a.column_step, depth, m, memory, LeftStep(depth));
+  } else if (a.row_step % kSetsOfFirstCache != 0) {
+    return a;
+  } else {
+    for (int64_t i = 0; i < m; ++i) {
+      std::memcpy(memory + i * LeftStep(depth), a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
+    }
+  }
+  return {memory, LeftStep(depth), 1};
+}
+
+/// All rows by the columns of one panel, while the next one comes nearer.
+template <bool kAnywhere>
+void MultiplyPanel(Block block, int64_t m) {
+  const auto& inner = kInner<kAnywhere>[WidthOf(block.columns)];
+  const int64_t blocks = (m + kRows - 1) / kRows, depth = block.runs * block.length;
+  block.ahead = reinterpret_cast<uintptr_t>(block.b) + static_cast<uintptr_t>(block.panel) * sizeof(float);
+  block.ahead_step = static_cast<uintptr_t>((kPanelColumns * 4 + blocks - 1) / blocks);
+  for (int64_t row = 0; row < m;) {
+    const int64_t count = RowsOfNextBlock(m - row);
+    inner[static_cast<size_t>(count - 1)](block);
+    if constexpr (kAnywhere) block.offsets += count;
+    else block.a += count * block.a_step;
+    block.c += count * block.c_step;
+    if (block.addend != nullptr) block.addend += count * block.addend_step;
+    block.ahead += block.ahead_step * static_cast<uintptr_t>(depth);
+    row += count;
+  }
+}
+
+/// c [m, n] = addend + left b, without an addend if that is null, for the panels of as many rows of b as `left` has
+/// columns.
+void MultiplyPacked(const RunMatrix& left, const float* b, int64_t m, int64_t n, float* c, int64_t c_step,
+                    const float* addend, int64_t addend_step) {
+  const int64_t depth = left.runs * left.length;
+  Block block{.a = left.elements,
+              .a_step = left.row_step,
+              .offsets = left.offsets,
+              .b = b,
+              .panel = depth * kPanelColumns,
+              .runs = left.runs,
+              .run_step = left.run_step,
+              .length = left.length,
+              .c = c,
+              .c_step = c_step,
+              .columns = 2 * kPanelColumns,
+              .addend = addend,
+              .addend_step = addend_step,
+              .ahead = 0,
+              .ahead_step = 0};
+  int64_t column = 0;
+  const auto next = [&](int64_t columns) {
+    column += columns;
+    block.b += columns * depth;
+    block.c = c + column;
+    if (addend != nullptr) block.addend = addend + column;
+  };
+  if (m <= kFewRows && left.offsets == nullptr) {
+    for (; column + block.columns <= n; next(block.columns)) kPairs[static_cast<size_t>(m - 1)](block);
+  }
+  while (column < n) {
+    block.columns = std::min(kPanelColumns, n - column);
+    left.offsets != nullptr ? MultiplyPanel<true>(block, m) : MultiplyPanel<false>(block, m);
+    next(kPanelColumns);
+  }
+}
+
+/// The first `depth` columns of a matrix with dense rows.
+RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, nullptr, a.row_step, 1, 0, depth}; }
+
+}  // namespace
+
+int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
+
+int64_t ColumnsMade(int64_t n) {
+  const int64_t rest = n % kPanelColumns, whole = n - rest;
+  return rest == 0 ? whole : whole + (rest <= kNarrowLanes ? kNarrowLanes : rest <= kLanes ? kLanes : kPanelColumns);
+}
+
+void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds) {
+  MultiplyPacked(a, packed, m, n, c, n, adds ? c : nullptr, n);
+}
+
+void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c) {
+  const int64_t panel_size = m * kPanelColumns;
+  Block to{};
+  to.c_step = n;
+  for (int64_t run = 0; run < a.runs; ++run) {
+    for (int64_t from = 0; from < a.length; from += kTurnedColumns) {
+      const int64_t end = std::min(from + kTurnedColumns, a.length);
+      const float* b = packed;
+      for (int64_t column = 0; column < n; column += kPanelColumns, b += panel_size) {
+        to.columns = std::min(kPanelColumns, n - column);
+        const auto& inner = kTurnedInner[WidthOf(to.columns)];
+        for (int64_t element = from; element < end;) {
+          const int64_t count = RowsOfNextBlock(end - element);
+          to.c = c + (run * a.length + element) * n + column;
+          inner[static_cast<size_t>(count - 1)](a.elements + run * a.run_step + element, a.offsets, m, b, to);
+          element += count;
+        }
+      }
+    }
+  }
+}
+
+void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t first, int64_t rows) {
+  to += first * kPanelColumns;
+  const int64_t panel_size = rows * kPanelColumns, panels = Panels(n), rest = n % kPanelColumns;
   if (b.column_step == 1) {
     const int64_t whole = n / kPanelColumns;
     for (int64_t p = 0; p < depth; ++p) {
@@ -198,74 +384,10 @@ void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
   }
 }
 
-/// `m` rows and `depth` columns of a for the innermost loop: as they are if they lie in different cache sets, otherwise
-/// copied to `memory`.
-StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
-  constexpr int64_t kSetsOfFirstCache = 1024;  // in elements
-  if (a.column_step != 1) {
-    Transpose(a.elements, a.column_step, depth, m, memory, LeftStep(depth));
-  } else if (a.row_step % kSetsOfFirstCache != 0) {
-    return a;
-  } else {
-    for (int64_t i = 0; i < m; ++i) {
-      std::memcpy(memory + i * LeftStep(depth), a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
-    }
-  }
-  return {memory, LeftStep(depth), 1};
-}
-
-/// c [m, n] = addend + left b, without an addend if that is null, for the panels of as many rows of b as `left` has
-/// columns.
-void MultiplyPacked(const RunMatrix& left, const float* b, int64_t m, int64_t n, float* c, int64_t c_step,
-                    const float* addend, int64_t addend_step) {
-  const int64_t depth = left.runs * left.length, panel_size = depth * kPanelColumns;
-  Block block{left.elements, left.row_step,     b,      panel_size, left.runs, left.run_step, left.length, c,
-              c_step,        2 * kPanelColumns, addend, addend_step};
-  int64_t column = 0;
-  const auto next = [&](int64_t columns) {
-    column += columns;
-    block.b += columns * depth;
-    block.c = c + column;
-    if (addend != nullptr) block.addend = addend + column;
-  };
-  if (m <= kFewRows) {
-    for (; column + block.columns <= n; next(block.columns)) kPairs[static_cast<size_t>(m - 1)](block);
-  }
-  for (; column < n; next(kPanelColumns)) {
-    Block rows = block;
-    rows.columns = std::min(kPanelColumns, n - column);
-    const auto& inner = InnerOf(rows.columns);
-    for (int64_t row = 0; row < m;) {
-      const int64_t count = RowsOfNextBlock(m - row);
-      inner[static_cast<size_t>(count - 1)](rows);
-      rows.a += count * left.row_step;
-      rows.c += count * c_step;
-      if (addend != nullptr) rows.addend += count * addend_step;
-      row += count;
-    }
-  }
-}
-
-/// The first `depth` columns of a matrix with dense rows.
-RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, a.row_step, 1, 0, depth}; }
-
-}  // namespace
-
-int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
-
-int64_t ColumnsMade(int64_t n) {
-  const int64_t rest = n % kPanelColumns, whole = n - rest;
-  return rest == 0 ? whole : whole + (rest <= kNarrowLanes ? kNarrowLanes : rest <= kLanes ? kLanes : kPanelColumns);
-}
-
-void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c) {
-  MultiplyPacked(a, packed, m, n, c, n, nullptr, 0);
-}
-
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to) {
   for (int64_t from = 0; from < k; from += kPanelDepth) {
     const int64_t depth = std::min(kPanelDepth, k - from);
-    PackRows({b.At(from, 0), b.row_step, b.column_step}, depth, n, to);
+    PackRows({b.At(from, 0), b.row_step, b.column_step}, depth, n, to, 0, depth);
     to += PackedElements(depth, n);
   }
 }
@@ -301,7 +423,7 @@ void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64
     const int64_t columns = std::min(kMostColumns, n - column);
     for (int64_t from = 0; from < k; from += kPanelDepth) {
       const int64_t depth = std::min(kPanelDepth, k - from);
-      PackRows({b.At(from, column), b.row_step, b.column_step}, depth, columns, panels);
+      PackRows({b.At(from, column), b.row_step, b.column_step}, depth, columns, panels, 0, depth);
       for (int64_t row = 0; row < m; row += kMostRows) {
         const int64_t rows = std::min(kMostRows, m - row);
         const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, memory);

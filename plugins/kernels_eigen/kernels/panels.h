@@ -15,9 +15,10 @@ struct StepMatrix {
 };
 
 /// A matrix whose rows consist of `runs` dense parts: element (i, q * length + p) is at
-/// elements[i * row_step + q * run_step + p].
+/// elements[i * row_step + q * run_step + p], or with `offsets` at elements[offsets[i] + q * run_step + p].
 struct RunMatrix {
   const float* elements;
+  const int64_t* offsets;  // null: rows have equal distances
   int64_t row_step, runs, run_step, length;
 };
 
@@ -30,7 +31,10 @@ constexpr int64_t kPanelDepth = 512;
 int64_t PackedElements(int64_t k, int64_t n);
 /// The columns that the innermost loop makes for n, since it makes whole vectors.
 int64_t ColumnsMade(int64_t n);
-/// `to` is 64-byte aligned.
+/// Rows [first, first + depth) of the panels at `to` of `rows` rows that are multiplied at once. `to` is 64-byte
+/// aligned.
+void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t first, int64_t rows);
+/// The panels of all rows. `to` is 64-byte aligned.
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
 
 /// Elements of scratch memory for a left matrix [m, k].
@@ -41,8 +45,13 @@ int64_t LeftScratch(int64_t m, int64_t k);
 void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
                     const float* addend, int64_t addend_step, float* scratch);
 
-/// c [m, n] = a packed, where c is dense and a has at least one and at most kPanelDepth columns.
-void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c);
+/// c [m, n] = a packed, plus c if `adds`, where c is dense and `packed` has the panels of as many rows as a has
+/// columns.
+void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds);
+
+/// c [runs * length, n] += the transpose of a [m, runs * length] times b [m, n], where c is dense and `packed` has the
+/// panels of all rows of b. Products are added in the order of rows.
+void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c);
 
 /// Elements of scratch memory for MultiplyMatrices.
 int64_t ProductScratch(int64_t m, int64_t k, int64_t n);

@@ -1,17 +1,24 @@
 #include "plugins/kernels_eigen/kernels/row_convolution.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "plugins/kernels_eigen/kernels/filter_gradient.h"
+#include "plugins/kernels_eigen/kernels/lanes.h"
 #include "plugins/kernels_eigen/kernels/panels.h"
 
 namespace weir::kernels_eigen {
 namespace {
 
-constexpr int64_t kStripElements = 16 * 1024;  // of y, about: they stay in a cache until a bias is added
-constexpr double kMostCopied = 128 * 1024;     // elements of a strip's copy: half a second cache
+constexpr int64_t kStripElements = 16 * 1024;   // of y, about: they stay in a cache until a bias is added
+constexpr double kMostCopied = 128 * 1024;      // elements of a strip's copy: half a second cache
+constexpr int64_t kPlacesAtOnce = 132;          // that the innermost loops multiply with a part of the filter
+constexpr int64_t kMostDepth = 576;             // rows of the filter that are multiplied at once
+constexpr int64_t kOutputsAtOnce = 256;         // whose products a large filter's gradient adds up at once
+constexpr double kMostOfGradient = 384 * 1024;  // elements of the copy for it
 
 }  // namespace
 
@@ -28,7 +35,7 @@ bool RowConvolution::PlanAxes(const sdk::Convolution& conv) {
   return width_.dilation == 1;
 }
 
-bool RowConvolution::PlanCopies(bool whole_images) {
+bool RowConvolution::PlanCopies(bool whole_images, double most) {
   if (!copies_) return true;
   // Paddings and strides may be arbitrarily large.
   const double columns =
@@ -38,28 +45,115 @@ bool RowConvolution::PlanCopies(bool whole_images) {
             static_cast<double>(height_.window - 1) * static_cast<double>(height_.dilation) + 1) *
            columns * static_cast<double>(channels_);
   };
-  while (!whole_images && strip_rows_ > 1 && elements(strip_rows_) > kMostCopied) strip_rows_ = (strip_rows_ + 1) / 2;
-  if (elements(strip_rows_) > kMostCopied) return false;
+  while (!whole_images && strip_rows_ > 1 && elements(strip_rows_) > most) strip_rows_ = (strip_rows_ + 1) / 2;
+  if (elements(strip_rows_) > most) return false;
   copy_columns_ = (out_columns_ - 1) * width_.stride + width_.window;
   return true;
 }
 
-bool RowConvolution::Plan(const sdk::Convolution& conv) {
-  if (!PlanAxes(conv) || conv.Rows() > kPanelDepth) return false;
-  const auto row_outputs = static_cast<double>(out_columns_) * static_cast<double>(out_);
-  const int64_t wanted = static_cast<double>(kStripElements) > row_outputs ? kStripElements / (out_columns_ * out_) : 1;
-  strip_rows_ = std::clamp<int64_t>(wanted, 1, out_rows_);
-  return PlanCopies(false);
+void RowConvolution::PlanStrips(double places) {
+  const double rows = places / static_cast<double>(out_columns_);
+  strip_rows_ = std::clamp<int64_t>(static_cast<int64_t>(rows), 1, out_rows_);
+}
+
+void RowConvolution::PlanImages(int64_t places, double most_copied) {
+  const int64_t of_image = out_rows_ * out_columns_;
+  if (strip_rows_ < out_rows_ || 2 * of_image > places) return;
+  images_ = std::min(batch_, places / of_image);
+  if (copies_) images_ = std::min(images_, static_cast<int64_t>(most_copied) / CopySize(out_rows_));
+  images_ = std::max<int64_t>(images_, 1);
+}
+
+bool RowConvolution::PlanForward() {
+  PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
+  if (!PlanCopies(false, kMostCopied)) return false;
+  PlanImages(kPlacesAtOnce, kMostCopied);
+  return true;
+}
+
+bool RowConvolution::Plan(const sdk::Convolution& conv) { return PlanAxes(conv) && PlanForward(); }
+
+bool RowConvolution::PlanTurned(const sdk::Convolution& conv) {
+  if (!PlanAxes(conv) || height_.stride != 1 || width_.stride != 1) return false;
+  turned_ = true;
+  std::swap(channels_, out_);
+  for (sdk::WindowAxis* axis : {&height_, &width_}) {
+    std::swap(axis->input, axis->output);
+    axis->before = (axis->window - 1) * axis->dilation - axis->before;
+    if (axis->before < 0) return false;
+  }
+  out_rows_ = height_.output;
+  out_columns_ = width_.output;
+  copies_ = !height_.Inside() || !width_.Inside();
+  return PlanForward();
+}
+
+bool RowConvolution::MakesPanels() const {
+  const int64_t rows = height_.window * width_.window * channels_;
+  return rows > kPanelDepth || (rows >= 32 && out_ >= 32);
+}
+
+bool RowConvolution::PlanByFilter(const sdk::Convolution& conv) {
+  if (!PlanAxes(conv)) return false;
+  if (!MakesPanels()) {
+    PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
+    return PlanCopies(false, kMostCopied);
+  }
+  PlanStrips(static_cast<double>(kOutputsAtOnce));
+  if (!PlanCopies(false, kMostOfGradient)) return false;
+  PlanImages(kOutputsAtOnce, kMostOfGradient);
+  return true;
 }
 
 bool RowConvolution::PlanByInput(const sdk::Convolution& conv) {
   if (!PlanAxes(conv) || out_ > kPanelDepth) return false;
   strip_rows_ = out_rows_;
-  return PlanCopies(true);
+  return PlanCopies(true, kMostCopied);
 }
 
-int64_t RowConvolution::Places(int64_t i) const {
-  return std::min(strip_rows_, out_rows_ - i * strip_rows_) * out_columns_;
+template <class Body>
+void RowConvolution::ForParts(Body&& body) const {
+  const int64_t length = width_.window * channels_;
+  if (length <= kMostDepth) {
+    const int64_t together = kMostDepth / length;
+    for (int64_t run = 0; run < height_.window; run += together) {
+      body(run, std::min(together, height_.window - run), int64_t{0}, length);
+    }
+    return;
+  }
+  const int64_t pieces = (length + kPanelDepth - 1) / kPanelDepth;
+  for (int64_t run = 0; run < height_.window; ++run) {
+    for (int64_t piece = 0, first = 0; piece < pieces; ++piece) {
+      const int64_t count = (length - first) / (pieces - piece);
+      body(run, int64_t{1}, first, count);
+      first += count;
+    }
+  }
+}
+
+std::vector<int64_t> RowConvolution::Depths() const {
+  std::vector<int64_t> depths;
+  ForParts([&](int64_t, int64_t runs, int64_t, int64_t length) { depths.push_back(runs * length); });
+  return depths;
+}
+
+void RowConvolution::PackFilter(const float* w, float* panels) const {
+  ForParts([&](int64_t run, int64_t runs, int64_t first, int64_t length) {
+    const int64_t depth = runs * length;
+    if (!turned_) {
+      PackRows({w, out_, 1}, depth, out_, panels, 0, depth);
+      w += depth * out_;
+    } else {
+      for (int64_t at = 0; at < depth;) {  // rows of one tap
+        const int64_t element = first + at % length, tap = element / channels_, channel = element % channels_;
+        const int64_t count = std::min(channels_ - channel, length - at % length);
+        const int64_t from = (height_.window - 1 - run - at / length) * width_.window + width_.window - 1 - tap;
+        PackRows({w + from * out_ * channels_ + channel, 1, channels_}, count, out_, panels, at, depth);
+        at += count;
+      }
+    }
+    panels += PackedElements(depth, out_);
+  });
 }
 
 /// The rows of x that `rows` rows of outputs read, with zeros for padding.
@@ -79,31 +173,80 @@ void RowConvolution::Copy(const float* x, int64_t first_row, int64_t rows, float
   }
 }
 
-RunMatrix RowConvolution::Windows(const float* x, int64_t i, float* copy, int64_t* line) const {
-  const int64_t first = i * strip_rows_;
-  *line = (copies_ ? copy_columns_ : width_.input) * channels_;
-  const float* from = copy;
-  if (copies_) {
-    Copy(x, first, std::min(strip_rows_, out_rows_ - first), copy);
-  } else {
-    from = x + height_.Start(first) * *line;
+RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float* copy) const {
+  const float* const images = x + FirstImage(i) * ImageElements();
+  const int64_t first = FirstRow(i), rows = Rows(i);
+  if (!copies_) {
+    const int64_t line = width_.input * channels_;
+    return {images + height_.Start(first) * line, line, ImageElements()};
   }
-  return {from, width_.stride * channels_, height_.window, height_.dilation * *line, width_.window * channels_};
+  for (int64_t image = 0; image < Images(i); ++image) {
+    Copy(images + image * ImageElements(), first, rows, copy + image * CopySize(rows));
+  }
+  return {copy, copy_columns_ * channels_, CopySize(rows)};
+}
+
+void RowConvolution::FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count,
+                                 int64_t* offsets) const {
+  const int64_t place_step = width_.stride * channels_, row_step = height_.stride * line;
+  int64_t row = first / out_columns_, column = first % out_columns_;
+  int64_t start = row / rows * image;
+  row %= rows;
+  int64_t at = start + row * row_step + column * place_step;
+  for (int64_t i = 0; i < count; ++i, at += place_step) {
+    if (column == out_columns_) {
+      column = 0;
+      if (++row == rows) {
+        row = 0;
+        start += image;
+      }
+      at = start + row * row_step;
+    }
+    offsets[i] = at;
+    ++column;
+  }
 }
 
 void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const {
-  int64_t line = 0;
-  RunMatrix windows = Windows(x, i, copy, &line);
-  const int64_t rows = Places(i) / out_columns_;
-  for (int64_t row = 0; row < rows; ++row, y += out_columns_ * out_, windows.elements += height_.stride * line) {
-    MultiplyRuns(windows, panels, out_columns_, out_, y);
+  const Source source = SourceOf(x, i, copy);
+  const int64_t places = Places(i), run_step = height_.dilation * source.line;
+  std::array<int64_t, kPlacesAtOnce> offsets;
+  for (int64_t first = 0; first < places; first += kPlacesAtOnce) {
+    const int64_t count = std::min(kPlacesAtOnce, places - first);
+    FillOffsets(source.line, source.image, Rows(i), first, count, offsets.data());
+    const float* part = panels;
+    ForParts([&](int64_t run, int64_t runs, int64_t from, int64_t length) {
+      const RunMatrix windows{source.first + run * run_step + from, offsets.data(), 0, runs, run_step, length};
+      MultiplyRuns(windows, part, count, out_, y + first * out_, run > 0 || from > 0);
+      part += PackedElements(runs * length, out_);
+    });
   }
 }
 
-void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy) const {
-  int64_t line = 0;
-  const RunMatrix windows = Windows(x, i, copy, &line);
-  AddFilterGradient(windows, height_.stride * line, dy, Places(i) / out_columns_, out_columns_, out_, dw);
+int64_t RowConvolution::ByFilterElements() const { return MakesPanels() ? PackedElements(kOutputsAtOnce, out_) : 0; }
+
+void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy,
+                                 float* scratch) const {
+  const Source source = SourceOf(x, i, copy);
+  RunMatrix windows{.elements = source.first,
+                    .offsets = nullptr,
+                    .row_step = width_.stride * channels_,
+                    .runs = height_.window,
+                    .run_step = height_.dilation * source.line,
+                    .length = width_.window * channels_};
+  if (!MakesPanels()) {
+    AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
+    return;
+  }
+  const int64_t places = Places(i);
+  std::array<int64_t, kOutputsAtOnce> offsets;
+  windows.offsets = offsets.data();
+  for (int64_t first = 0; first < places; first += kOutputsAtOnce) {
+    const int64_t count = std::min(kOutputsAtOnce, places - first);
+    FillOffsets(source.line, source.image, Rows(i), first, count, offsets.data());
+    PackRows({dy + first * out_, out_, 1}, count, out_, scratch, 0, count);
+    AddTurnedRuns(windows, scratch, count, out_, dw);
+  }
 }
 
 void RowConvolution::PackByInput(const float* w, float* panels) const {
@@ -139,12 +282,22 @@ void RowConvolution::ByInput(const float* dy, const float* panels, float* dx, fl
 
 double RowConvolution::Nanoseconds(double peak) const {
   const auto rows = static_cast<double>(height_.window * width_.window * channels_);
-  const auto columns = static_cast<double>(ColumnsMade(out_)), image_rows = static_cast<double>(out_rows_);
-  // Few places in a row leave few sums to hide the latency of each.
-  const double busy = std::min(1.0, static_cast<double>(out_columns_) * (out_ > 16 ? 2 : 1) / 8.0);
-  const double bytes_read = 4 * rows * columns * static_cast<double>(batch_) * image_rows;
-  const double computed = std::max(2 * Outputs() * rows * columns / (0.93 * busy * peak), bytes_read / 60);
-  return 150 + computed + 0.1 * Copied() + 15 * static_cast<double>(batch_) * image_rows;
+  const auto columns = static_cast<double>(ColumnsMade(out_)), strips = static_cast<double>(Strips());
+  // Few places leave few sums to hide the latency of each.
+  const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
+  const double bytes_read = 4 * rows * columns * strips;
+  const bool parts = rows > static_cast<double>(kMostDepth) && kLanes == 16;  // of AVX-512: estimated, not fitted
+  const double share = parts ? 0.88 : turned_ ? 0.9 : 0.93;
+  const double computed = std::max(2 * Outputs() * rows * columns / (share * busy * peak), bytes_read / 30);
+  return 150 + computed + 0.1 * Copied() + 30 * strips;
+}
+
+double RowConvolution::ByFilterNanoseconds(double peak) const {
+  if (!MakesPanels()) return Nanoseconds(peak);
+  const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
+  const double columns = static_cast<double>(ColumnsMade(out_));
+  const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes
+  return 150 + 2 * outputs * rows * columns / (0.86 * peak) + 0.1 * Copied() + 0.3 * outputs * columns + stored / 30;
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {
