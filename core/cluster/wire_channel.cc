@@ -57,6 +57,14 @@ uint64_t TimeLeft(Clock::time_point deadline) {
   return left > 0 ? static_cast<uint64_t>(left) : 0;
 }
 
+bool TransportHelp::Receive(const std::function<bool()>& over) const {
+  // Nothing wakes the thread for a cancellation, and a longer wait gains nothing.
+  constexpr uint64_t kMostUs = 2000;
+  if (!WEIR_HAS(transport_.api, receive)) return false;
+  const auto ask = [](void* arg) -> int32_t { return (*static_cast<const std::function<bool()>*>(arg))() ? 1 : 0; };
+  return transport_.api->receive(ask, const_cast<std::function<bool()>*>(&over), kMostUs) != 0;
+}
+
 Result<std::shared_ptr<WireChannel>> WireChannel::Make(const kernel::TransportEntry& transport, const TaskName& task,
                                                        const std::string& address, const LocalEnd& self) {
   LocalEnd named = self;

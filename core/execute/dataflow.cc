@@ -15,6 +15,7 @@
 #include "core/execute/tape_trace.h"
 #include "core/runtime/blocking_pool.h"
 #include "core/runtime/compute_pool.h"
+#include "core/runtime/wait_help.h"
 
 namespace weir::execute {
 
@@ -111,8 +112,9 @@ Status Dataflow::Run(std::span<const FlowArgs> args, const StepArgs& step) {
 
 int Dataflow::MostHelpers() const {
   const int threads = std::min(step_.inter_op, runtime::ComputePool::Get().parallelism());
-  if (parts_.size() > 1) {
-    // Parts that are short together are not worth a thread of their own; a wait for a stream may be long.
+  if (parts_.size() > 1 || step_.rendezvous != nullptr) {
+    // Parts that are short together are not worth a thread of their own, nor is one that waits for other tasks; a wait
+    // for a stream may be long.
     double ns = 0;
     for (const Part& part : parts_) ns += part.instance->streams_.any() ? kWorthHelpers : part.plan->serial_ns;
     if (ns < kWorthHelpers) return 0;
@@ -445,7 +447,18 @@ bool Dataflow::AnyReady() {
   return std::ranges::any_of(workers_, [](const std::unique_ptr<Worker>& worker) { return !worker->ready.Empty(); });
 }
 
+bool Dataflow::AwaitsMessages() {
+  const std::lock_guard lock(mutex_);
+  return receives_ > 0 && receives_ == elsewhere_ && blocking_ == 0 && helpers_.load(kRelaxed) == 0;
+}
+
 bool Dataflow::Await() {
+  if (const runtime::WaitHelp* const help = runtime::WaitHelp::Here(); help != nullptr && AwaitsMessages()) {
+    spinning_.store(true, kRelaxed);
+    const bool received = help->Receive([this] { return over() || HasWork(); });
+    spinning_.store(false, kRelaxed);
+    if (received) return over() || HasWork();
+  }
   // Other parts of the step answer sooner than a sleeping thread wakes up, unless they need this CPU for that.
   const bool meets = step_.rendezvous != nullptr && runtime::ComputePool::Get().parallelism() > 1;
   if (helpers_.load(kRelaxed) == 0 && !meets) return false;
