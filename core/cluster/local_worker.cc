@@ -367,6 +367,7 @@ bool LocalWorker::Forgets(const Call& call, const Status& status) {
 void LocalWorker::RunCall(std::unique_ptr<Call> call) {
   const Part& part = *call->part;
   session::RunOptions options;
+  if (part.runs.AreShort()) options.inter_op_thread_pool = -1;  // another thread is not worth it within the part either
   std::optional<ShortRuns::Timed> timed(std::in_place, part.runs);
   options.rendezvous = call->step->rendezvous.get();
   options.cancellation = &call->step->cancellation;

@@ -26,7 +26,6 @@ class NegotiatedWorker final : public Worker {
         current_(base_) {}
 
   const TaskName& task() const override { return base_->task(); }
-  const runtime::WaitHelp* help() const override { return base_->help(); }
 
   /// The first call of a master: it may wait for the negotiation.
   Result<WorkerStatus> GetStatus(Clock::time_point deadline) override {

@@ -40,7 +40,7 @@ class ShortRuns {
  private:
   static constexpr int kRow = 3;
   static constexpr int kSlower = WEIR_SANITIZER_KIND == 0 ? 1 : 20;
-  static constexpr std::chrono::microseconds kMost{5000 * kSlower}, kMostWork{100 * kSlower};
+  static constexpr std::chrono::microseconds kMost{5000 * kSlower}, kMostWork{250 * kSlower};
   std::atomic<int> row_{0};
 };
 

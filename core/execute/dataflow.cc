@@ -112,9 +112,8 @@ Status Dataflow::Run(std::span<const FlowArgs> args, const StepArgs& step) {
 
 int Dataflow::MostHelpers() const {
   const int threads = std::min(step_.inter_op, runtime::ComputePool::Get().parallelism());
-  if (parts_.size() > 1 || step_.rendezvous != nullptr) {
-    // Parts that are short together are not worth a thread of their own, nor is one that waits for other tasks; a wait
-    // for a stream may be long.
+  if (parts_.size() > 1) {
+    // Parts that are short together are not worth a thread of their own; a wait for a stream may be long.
     double ns = 0;
     for (const Part& part : parts_) ns += part.instance->streams_.any() ? kWorthHelpers : part.plan->serial_ns;
     if (ns < kWorthHelpers) return 0;
@@ -477,6 +476,7 @@ bool Dataflow::Spin() {
 }
 
 void Dataflow::Sleep() {
+  if (const runtime::WaitHelp* const help = runtime::WaitHelp::Here()) help->Receive({});
   std::unique_lock lock(mutex_);
   sleeping_.store(true);
   changed_.wait(lock, [this] {

@@ -272,6 +272,13 @@ void Io::TellHeir() {
   heir_changed_.notify_all();
 }
 
+void Io::HandOver() {
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  if (taken_ || stops_ || generation_ == 0) return;
+  handed_ = true;
+  changed_.notify_one();
+}
+
 bool Io::Receive(const std::function<bool()>& over, std::chrono::microseconds most) {
   if (IsInside()) return false;
   Clock::time_point now = Clock::now();

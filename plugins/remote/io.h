@@ -109,6 +109,8 @@ class Io {
   /// thread receives, gets the turn from it when something has come. False at once where that cannot be, as while
   /// others wait for answers, and from a callback.
   bool Receive(const std::function<bool()>& over, std::chrono::microseconds most);
+  /// If nobody receives, a thread of the plugin does at once.
+  void HandOver();
   /// Runs `fn(arg)` on this thread when it has left the callback that this is called from; another thread receives if
   /// it takes long. False, and nothing runs, elsewhere than in a callback of what was received, and while there is such
   /// a job.

@@ -205,6 +205,10 @@ int32_t Receive(int32_t (*over)(void* arg), void* arg, uint64_t most_us) noexcep
   const auto most = std::chrono::microseconds(std::min(most_us, kMostUs));
   bool received = false;
   static_cast<void>(Guard(nullptr, [&] {
+    if (most_us == 0) {
+      Io::Get().HandOver();
+      return WEIR_OK;
+    }
     received = Io::Get().Receive([over, arg] { return over(arg) != 0; }, most);
     return WEIR_OK;
   }));

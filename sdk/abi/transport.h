@@ -156,8 +156,8 @@ typedef struct weir_transport_api {
    * wakes it: callbacks come on it. Until `over(arg)` is not 0, which the plugin asks before it begins and after what
    * has come, on the calling thread and without a lock of its own; and for `most_us` at most. 1 if it did; 0 at once
    * where another thread has to receive, from a callback, and while the plugin stops: the caller then waits by itself.
-   * What makes `over` true elsewhere need not wake the thread, so `most_us` is short. The caller asks again and waits
-   * by itself after 1, too: `over` may still be 0. `arg` is not used afterwards. */
+   * What makes `over` true elsewhere need not wake the thread, so `most_us` is short; `over` may still be 0 after 1.
+   * `most_us` 0, from what `run_after` runs: it will wait by itself, and another thread receives at once. */
   int32_t (*receive)(int32_t (*over)(void* arg), void* arg, uint64_t most_us);
   /* Optional. Only within a callback: runs `fn(arg)` once, on this thread, when the callback has returned. `fn` may
    * block and may call `receive`; if it takes long, another thread receives meanwhile. It holds up nothing, not even
