@@ -10,9 +10,9 @@ namespace weir::runtime {
 class WaitHelp {
  public:
   virtual ~WaitHelp() = default;
-  /// Receives here until `over()`, briefly: nothing wakes the thread when `over()` turns true elsewhere. What comes runs
-  /// on this thread, so hold no locks. False at once if another thread receives; then, and if `over()` is false in the
-  /// end, the caller waits by its own means. Empty: it waits for something else, and others shall receive.
+  /// Receives here until `over()`, briefly: nothing wakes the thread when `over()` turns true elsewhere. What comes
+  /// runs on this thread, so hold no locks. False at once if another thread receives; then, and if `over()` is false in
+  /// the end, the caller waits by its own means. Empty: it waits for something else, and others shall receive.
   virtual bool Receive(const std::function<bool()>& over) const = 0;
 
   /// What helps this thread now; null: nothing.
