@@ -22,6 +22,7 @@ class GuestWorker final : public Worker {
 
   const TaskName& task() const override { return name_; }
   bool pulls() const override { return false; }
+  const runtime::WaitHelp* help() const override { return far_->help(); }
 
   Result<WorkerStatus> GetStatus(Clock::time_point deadline) override;
   Result<std::vector<kernel::KernelDescription>> GetKernels(Clock::time_point deadline) override {

@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/cluster/at_most_once.h"
 #include "core/cluster/private_resources.h"
+#include "core/cluster/short_runs.h"
 #include "core/cluster/step_rendezvous.h"
 #include "core/cluster/step_traces.h"
 #include "core/device/device_name.h"
@@ -30,6 +31,7 @@ struct LocalWorker::Part {
   std::unique_ptr<session::Session> session;
   session::CallableHandle call = 0;  // 0: nothing runs
   PartHandle handle;
+  mutable ShortRuns runs;
   std::vector<size_t> fed;  // by fetch: the feed that it is, or kComputed
   static constexpr size_t kComputed = SIZE_MAX;
 };
@@ -356,9 +358,17 @@ session::MemoryReport LocalWorker::ReportMemory() const {
   return all;
 }
 
+/// True if nobody needs the step in this task any more. A master that sends values may do so after the end of the part.
+bool LocalWorker::Forgets(const Call& call, const Status& status) {
+  const bool foreign = !call.session->spec.known_as.job.empty();
+  return status.ok() && !call.request.trace && !foreign && call.step->rendezvous->Empty();
+}
+
 void LocalWorker::RunCall(std::unique_ptr<Call> call) {
   const Part& part = *call->part;
   session::RunOptions options;
+  if (part.runs.AreShort()) options.inter_op_thread_pool = -1;  // another thread is not worth it within the part either
+  std::optional<ShortRuns::Timed> timed(std::in_place, part.runs);
   options.rendezvous = call->step->rendezvous.get();
   options.cancellation = &call->step->cancellation;
   if (call->request.deadline != Clock::time_point::max()) {
@@ -390,12 +400,23 @@ void LocalWorker::RunCall(std::unique_ptr<Call> call) {
     const std::lock_guard<std::mutex> lock(mutex_);
     call->session->requests.End(call->request.request, status, Clock::now());
     call->step->trace = std::move(report.trace);
-    if (call->request.alone) call->session->End(call->request.step);
+    const bool forgets = call->request.forgotten != nullptr && Forgets(*call, status);
+    if (call->request.alone || forgets) call->session->End(call->request.step);
+    if (forgets) call->request.forgotten->store(true, std::memory_order_relaxed);
     if (--running_ == 0) idle_.notify_all();
   }
+  timed.reset();
   StepDone done = std::move(call->done);
   call.reset();
   done(status.ok() ? Result<std::vector<Tensor>>(std::move(fetched)) : Result<std::vector<Tensor>>(std::move(status)));
+}
+
+bool LocalWorker::IsShort(uint64_t session, uint64_t part) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto of = sessions_.find(session);
+  if (of == sessions_.end()) return false;
+  const auto found = of->second->parts.find(part);
+  return found != of->second->parts.end() && found->second->runs.AreShort();
 }
 
 void LocalWorker::RunStep(StepRequest request, StepDone done) {

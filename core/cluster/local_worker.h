@@ -44,6 +44,7 @@ class LocalWorker final : public Worker {
   Status DeleteSession(uint64_t session) override;
   Result<PartHandle> RegisterPart(uint64_t session, const std::string& graph, Clock::time_point deadline) override;
   Status DeregisterPart(uint64_t session, uint64_t part) override;
+  bool IsShort(uint64_t session, uint64_t part) const override;
   void RunStep(StepRequest request, StepDone done) override;
   Result<trace::StepTrace> TakeTrace(uint64_t session, uint64_t step, Clock::time_point deadline) override;
   void RecvTensor(const TransferRequest& request, runtime::Rendezvous::Received received) override;
@@ -83,6 +84,7 @@ class LocalWorker final : public Worker {
   /// The step, created on first use. Aborted if it has ended or its session is unknown.
   Result<std::shared_ptr<Step>> FindStep(uint64_t session, uint64_t step);
   Result<std::unique_ptr<Call>> Admit(StepRequest& request);
+  static bool Forgets(const Call& call, const Status& status);
   void RunCall(std::unique_ptr<Call> call);
   /// What the parts but this one keep for their runs, for an error of memory.
   std::string OtherHolders(const Part& but) const;

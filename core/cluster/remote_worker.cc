@@ -46,6 +46,7 @@ class TensorCall final : public WireCall {
       : sent_(std::move(sent)), waits_(std::move(waits)), ended_(std::move(ended)) {}
 
   const OutgoingTensors& sent() const { return sent_; }
+  void SetForgotten(std::shared_ptr<std::atomic<bool>> forgotten) { forgotten_ = std::move(forgotten); }
 
   Status Place(std::string_view meta, std::span<const uint64_t> sizes, void** to) override {
     WEIR_ASSIGN(reply_, DecodeReply(meta));
@@ -56,6 +57,7 @@ class TensorCall final : public WireCall {
   void Done(const Status& status) override {
     if (!status.ok()) return ended_(status.Append("\nwaiting: " + waits_), false);
     if (!reply_.status.ok()) return ended_(reply_.status, false);
+    if (forgotten_ != nullptr && reply_.forgotten) forgotten_->store(true, std::memory_order_relaxed);
     ended_(tensors_.Take(), reply_.dead);
   }
 
@@ -64,6 +66,7 @@ class TensorCall final : public WireCall {
   const std::string waits_;
   WireReply reply_;
   IncomingTensors tensors_;
+  std::shared_ptr<std::atomic<bool>> forgotten_;  // may be null
   const Ended ended_;
 };
 
@@ -292,6 +295,7 @@ void RemoteWorker::RunStep(StepRequest request, StepDone done) {
   wire.request = request.request;
   wire.alone = request.alone;
   wire.trace = request.trace;
+  wire.forget = request.forgotten != nullptr;
   Result<OutgoingTensors> feeds = OutgoingTensors::Make(std::move(request.feeds));
   if (!feeds.ok()) return done(feeds.status());
   wire.tensors = feeds->heads();
@@ -301,6 +305,7 @@ void RemoteWorker::RunStep(StepRequest request, StepDone done) {
   auto call = std::make_unique<TensorCall>(
       *std::move(feeds), fmt::format("part {} of step {:x}{}", wire.part, wire.step, InTask()),
       [shared](Result<std::vector<Tensor>> fetches, bool) { (*shared)(std::move(fetches)); });
+  call->SetForgotten(std::move(request.forgotten));
   const Bodies bodies = call->sent().bodies();
   channel_->Start(std::move(call), wire.method, *meta, bodies, 0, request.deadline);
 }

@@ -29,6 +29,7 @@ class RemoteWorker final : public Worker {
       : task_(std::move(task)), channel_(std::move(channel)), limit_(limit) {}
 
   const TaskName& task() const override { return task_; }
+  const runtime::WaitHelp* help() const override { return channel_->help(); }
   Result<WorkerStatus> GetStatus(Clock::time_point deadline) override;
   Result<std::vector<kernel::KernelDescription>> GetKernels(Clock::time_point deadline) override;
   Status CreateSession(const WorkerSessionSpec& spec, Clock::time_point deadline) override;
@@ -72,6 +73,7 @@ class RemoteMaster final : public MasterService {
  public:
   explicit RemoteMaster(std::shared_ptr<WireChannel> channel) : channel_(std::move(channel)) {}
   void Call(MasterCall call, MasterDone done) override;
+  const runtime::WaitHelp* help() const override { return channel_->help(); }
 
  private:
   const std::shared_ptr<WireChannel> channel_;

@@ -102,6 +102,8 @@ class Server::Front final : public MasterService {
   Front(std::weak_ptr<Core> core, std::shared_ptr<MasterService> master, bool counts_sessions)
       : core_(std::move(core)), master_(std::move(master)), counts_sessions_(counts_sessions) {}
 
+  bool StepsAreShort() const override { return master_ != nullptr && master_->StepsAreShort(); }
+
   void Call(MasterCall call, MasterDone done) override {
     if (call.method == kServerReport) return Report(call, std::move(done));
     if (call.method == kServerProfile) return Profile(call, std::move(done));

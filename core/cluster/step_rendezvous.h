@@ -42,6 +42,8 @@ class StepRendezvous final : public runtime::Rendezvous, public std::enable_shar
   /// A value that another task has sent here.
   Status Take(std::string_view key, runtime::Message message) { return local_.Send(key, std::move(message)); }
 
+  /// True if no value is left for another task, and none waits for one.
+  bool Empty() const { return local_.Empty() && waiting() == 0; }
   /// Receives of values of other tasks that have not ended.
   size_t waiting() const;
 

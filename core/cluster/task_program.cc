@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/runtime/cancellation.h"
+#include "core/runtime/wait_help.h"
 
 namespace weir::cluster {
 namespace {
@@ -66,8 +67,16 @@ class RegisteredProgram::Running : public std::enable_shared_from_this<Running> 
     }
   }
 
+  bool over() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return left_ == 0 || cancelled_;
+  }
+
   /// Until all parts have ended, or `grace` after a cancellation.
   Status Wait(std::chrono::milliseconds grace) {
+    if (const runtime::WaitHelp* const help = runtime::WaitHelp::Here()) {
+      help->Receive([this] { return over(); });
+    }
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return left_ == 0 || cancelled_; });
     if (left_ > 0) changed_.wait_for(lock, grace, [this] { return left_ == 0; });
@@ -142,6 +151,9 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
     if (!callback.Register(*cancellation, end)) return cancellation->status();
   }
   const bool alone = parts_.size() == 1 && trace == nullptr;
+  const bool forget = !alone && trace == nullptr;
+  std::vector<std::shared_ptr<std::atomic<bool>>> forgotten(parts_.size());
+  const runtime::WaitHelpScope helped(Help());
   // The master ends the step at its deadline, and waits for the grace. Tasks have longer, so that they can say what
   // waits there, and one that does not answer is known by that.
   if (deadline != Clock::time_point::max()) deadline += 2 * grace_;
@@ -155,6 +167,7 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
     request.deadline = deadline;
     request.alone = alone;
     request.trace = trace != nullptr;
+    if (forget) request.forgotten = forgotten[p] = std::make_shared<std::atomic<bool>>(false);
     request.on_this_thread = p + 1 == parts_.size();
     for (const int feed : part.handle.feeds) request.feeds.push_back(feeds[static_cast<size_t>(feed)]);
     part.worker->RunStep(std::move(request), running->DoneOf(p));
@@ -162,9 +175,10 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
   const Status status = running->Wait(grace_);
   callback.Deregister();
   if (trace != nullptr) *trace = TakeTraces(running->step(), ahead);
-  for (const Part& part : parts_) {
-    if (!alone || !status.ok()) {
-      static_cast<void>(part.worker->CleanupStep(numbers_->session, running->step()));
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const bool over = alone || (forget && forgotten[p]->load(std::memory_order_relaxed));
+    if (!over || !status.ok()) {
+      static_cast<void>(parts_[p].worker->CleanupStep(numbers_->session, running->step()));
     }
   }
   if (!status.ok()) return status;
@@ -179,6 +193,13 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
     for (size_t i = 0; i < positions.size(); ++i) (*fetches)[static_cast<size_t>(positions[i])] = std::move(reply[i]);
   }
   return Status();
+}
+
+const runtime::WaitHelp* RegisteredProgram::Help() const {
+  for (const Part& part : parts_) {
+    if (const runtime::WaitHelp* const help = part.worker->help()) return help;
+  }
+  return nullptr;
 }
 
 std::vector<Result<int64_t>> RegisteredProgram::AskClocks(Clock::time_point deadline) const {

@@ -47,6 +47,8 @@ class RegisteredProgram final : public session::TaskProgram {
              trace::StepTrace* trace) override;
 
  private:
+  /// For a thread that waits for a far part; null: all are here.
+  const runtime::WaitHelp* Help() const;
   /// How far the tasks' clocks are ahead.
   std::vector<Result<int64_t>> AskClocks(Clock::time_point deadline) const;
   trace::StepTrace TakeTraces(uint64_t step, const std::vector<Result<int64_t>>& ahead) const;

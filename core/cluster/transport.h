@@ -11,6 +11,7 @@
 #include "core/cluster/worker.h"
 #include "core/runtime/cancellation.h"
 #include "core/runtime/completion.h"
+#include "core/runtime/wait_help.h"
 
 namespace weir::cluster {
 
@@ -22,6 +23,7 @@ struct MasterCall {
   std::string peer;  // host of the caller, for messages; empty within a process
   /// Cancelled when the caller gives up or its connection ends; may be null.
   std::shared_ptr<runtime::Cancellation> cancellation;
+  bool on_this_thread = false;  // a master of this process may answer before Call returns
 };
 /// Gets the serialized response.
 using MasterDone = runtime::OneShot<std::string>;
@@ -33,6 +35,10 @@ class MasterService {
  public:
   virtual ~MasterService() = default;
   virtual void Call(MasterCall call, MasterDone done) = 0;
+  /// For a thread that waits for a response; null: nothing helps. As long as the service.
+  virtual const runtime::WaitHelp* help() const { return nullptr; }
+  /// True if steps have taken so little time that another thread is not worth it: MasterCall::on_this_thread.
+  virtual bool StepsAreShort() const { return false; }
 };
 
 /// What both sides of a connection must agree upon, and what protects it.

@@ -57,6 +57,17 @@ uint64_t TimeLeft(Clock::time_point deadline) {
   return left > 0 ? static_cast<uint64_t>(left) : 0;
 }
 
+bool TransportHelp::Receive(const std::function<bool()>& over) const {
+  // Nothing wakes the thread for a cancellation, and a longer wait gains nothing.
+  constexpr uint64_t kMostUs = 2000;
+  if (!WEIR_HAS(transport_.api, receive)) return false;
+  if (!over) return transport_.api->receive(nullptr, nullptr, 0) != 0;
+  const auto ask = [](void* arg) -> int32_t { return (*static_cast<const std::function<bool()>*>(arg))() ? 1 : 0; };
+  const bool received = transport_.api->receive(ask, const_cast<std::function<bool()>*>(&over), kMostUs) != 0;
+  if (received && !over()) transport_.api->receive(nullptr, nullptr, 0);  // the caller will sleep
+  return received;
+}
+
 Result<std::shared_ptr<WireChannel>> WireChannel::Make(const kernel::TransportEntry& transport, const TaskName& task,
                                                        const std::string& address, const LocalEnd& self) {
   LocalEnd named = self;

@@ -3,6 +3,7 @@
 #define WEIR_CORE_CLUSTER_WIRE_CHANNEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "core/cluster/wire_tensors.h"
 #include "core/cluster/worker_messages.h"
 #include "core/kernel/transport_entry.h"
+#include "core/runtime/wait_help.h"
 
 namespace weir::cluster {
 
@@ -33,6 +35,16 @@ class WireCall {
   virtual void Done(const Status& status) = 0;
 };
 
+/// Receiving by a transport while a thread waits.
+class TransportHelp final : public runtime::WaitHelp {
+ public:
+  explicit TransportHelp(kernel::TransportEntry transport) : transport_(std::move(transport)) {}
+  bool Receive(const std::function<bool()>& over) const override;
+
+ private:
+  const kernel::TransportEntry transport_;
+};
+
 /// Bytes that a call sends as its bodies.
 using Bodies = std::vector<std::span<const std::byte>>;
 
@@ -50,13 +62,15 @@ class WireChannel {
   uint64_t Start(std::unique_ptr<WireCall> call, Method method, const std::string& meta, const Bodies& bodies,
                  uint32_t flags, Clock::time_point deadline);
   void Cancel(uint64_t number);
+  const runtime::WaitHelp* help() const { return &help_; }
 
  private:
   WireChannel(kernel::TransportEntry transport, weir_channel* channel)
-      : transport_(std::move(transport)), channel_(channel) {}
+      : transport_(std::move(transport)), channel_(channel), help_(transport_) {}
 
   const kernel::TransportEntry transport_;
   weir_channel* const channel_;
+  const TransportHelp help_;
 };
 
 }  // namespace weir::cluster

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_CLUSTER_WORKER_H_
 #define WEIR_CORE_CLUSTER_WORKER_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "core/kernel/stand_in.h"
 #include "core/runtime/completion.h"
 #include "core/runtime/rendezvous.h"
+#include "core/runtime/wait_help.h"
 #include "core/tensor/tensor.h"
 #include "core/trace/span.h"
 
@@ -65,6 +67,9 @@ struct StepRequest {
   bool alone = false;           // the step has no other part, and ends with it
   bool on_this_thread = false;  // a worker of this process may run it before RunStep returns
   bool trace = false;           // the times of its ops are kept for TakeTrace; not together with `alone`
+  /// Set by a master that would end the step by CleanupStep: the task forgets it by itself, and tells that here before
+  /// `done`, if the part has ended well and left no value for another. Not together with `trace`. May be null.
+  std::shared_ptr<std::atomic<bool>> forgotten = nullptr;
   Clock::time_point deadline = Clock::time_point::max();
 };
 using StepDone = runtime::OneShot<std::vector<Tensor>>;
@@ -87,6 +92,10 @@ class Worker : public std::enable_shared_from_this<Worker> {
   virtual const device::DeviceSet* own_devices() const { return nullptr; }
   /// False if the task cannot reach the tasks that send to it: they call SendTensor.
   virtual bool pulls() const { return true; }
+  /// For a thread that waits for this worker; null: nothing helps. As long as the worker.
+  virtual const runtime::WaitHelp* help() const { return nullptr; }
+  /// True if a part has taken so little time that another thread is not worth it: `StepRequest::on_this_thread`.
+  virtual bool IsShort(uint64_t /*session*/, uint64_t /*part*/) const { return false; }
 
   virtual Result<WorkerStatus> GetStatus(Clock::time_point deadline) = 0;
   /// The kernels for its devices, for a master whose own plugins may lack them.

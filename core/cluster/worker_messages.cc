@@ -280,6 +280,7 @@ Result<std::string> Encode(const WireRequest& request) {
   to.set_request(request.request);
   to.set_alone(request.alone);
   to.set_trace(request.trace);
+  to.set_forget(request.forget);
   to.set_key(request.key);
   if (request.method == Method::kCreateSession) SpecToWire(request.spec, *to.mutable_spec());
   if (!request.why.ok()) ToWire(request.why, *to.mutable_why());
@@ -302,6 +303,7 @@ Result<std::string> Encode(const WireReply& reply) {
   for (const int fetch : reply.part.fetches) to.add_fetch(fetch);
   HeadsToWire(reply.tensors, *to.mutable_tensor());
   to.set_dead(reply.dead);
+  to.set_forgotten(reply.forgotten);
   for (const kernel::KernelDescription& kernel : reply.kernels) KernelToWire(kernel, *to.add_kernel());
   for (const Alternate& alternate : reply.alternates) {
     wire::Alternate& one = *to.add_alternate();
@@ -323,6 +325,7 @@ Result<WireRequest> DecodeRequest(uint32_t method, std::string_view bytes) {
   request.request = from.request();
   request.alone = from.alone();
   request.trace = from.trace();
+  request.forget = from.forget();
   request.key = from.key();
   request.spec = SpecFromWire(from.spec());
   request.spec.handle = request.session;
@@ -357,6 +360,7 @@ Result<WireReply> DecodeReply(std::string_view bytes) {
   reply.part.fetches.assign(from.fetch().begin(), from.fetch().end());
   WEIR_TRY(HeadsFromWire(from.tensor(), reply.tensors));
   reply.dead = from.dead();
+  reply.forgotten = from.forgotten();
   for (const wire::Kernel& kernel : from.kernel()) reply.kernels.push_back(KernelFromWire(kernel));
   for (const wire::Alternate& one : from.alternate()) {
     reply.alternates.push_back({LegibleLine(one.scheme()), LegibleLine(one.address())});

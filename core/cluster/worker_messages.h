@@ -56,6 +56,7 @@ struct WireRequest {
   Method method = Method::kGetStatus;
   uint64_t session = 0, part = 0, step = 0, request = 0;
   bool alone = false, trace = false;
+  bool forget = false;  // StepRequest::forgotten is set
   std::string key;
   WorkerSessionSpec spec;
   Status why;
@@ -71,6 +72,7 @@ struct WireReply {
   PartHandle part;
   std::vector<TensorHead> tensors;
   bool dead = false;
+  bool forgotten = false;
   std::vector<Alternate> alternates;
   std::vector<kernel::KernelDescription> kernels;
 };

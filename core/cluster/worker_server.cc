@@ -22,6 +22,7 @@ namespace weir::cluster {
 namespace {
 
 constexpr std::chrono::seconds kReplyLimit{1};
+constexpr size_t kShortRequest = 64u << 10;  // bytes of a step that another thread is not asked to run
 
 /// The host of "/job:worker/task:1 at 10.0.0.7".
 std::string HostOfPeer(std::string_view peer) {
@@ -90,6 +91,7 @@ struct WorkerServer::Call {
     WireReply answer;
     answer.tensors = values.heads();
     answer.dead = dead;
+    answer.forgotten = forgotten != nullptr && *forgotten;
     Reply(answer, values.bodies());
   }
 
@@ -103,6 +105,7 @@ struct WorkerServer::Call {
   std::string bytes;  // a graph or a request
   ByteBudget::Charge charge;
   OutgoingTensors values;
+  std::shared_ptr<std::atomic<bool>> forgotten;  // by a part that ran; may be null
   std::string response;
   const std::shared_ptr<runtime::Cancellation> cancellation = std::make_shared<runtime::Cancellation>();
   std::atomic<bool> lost{false};
@@ -208,13 +211,32 @@ void WorkerServer::RunLater(const std::shared_ptr<Call>& call) {
   call->ReplyError(status);
 }
 
+/// On the thread of the transport, after its callback. False, and nothing runs, if that is not possible now.
+bool WorkerServer::RunHere(const std::shared_ptr<Call>& call) {
+  const weir_transport_api* const api = call->server->transport_.api;
+  if (!WEIR_HAS(api, run_after)) return false;
+  auto held = std::make_unique<std::shared_ptr<Call>>(call);
+  const auto run = [](void* arg) {
+    const std::unique_ptr<std::shared_ptr<Call>> own(static_cast<std::shared_ptr<Call>*>(arg));
+    const std::shared_ptr<WorkerServer> server = (*own)->server;
+    const runtime::WaitHelpScope helped(&server->help_);
+    if ((*own)->request.method == Method::kMaster) return CallMaster(*own, true);
+    RunStep(*own, true);
+  };
+  if (api->run_after(run, held.get()) == 0) return false;
+  static_cast<void>(held.release());
+  return true;
+}
+
 /// On a thread of the transport: only what cannot take long.
 void WorkerServer::Received(const std::shared_ptr<Call>& call) {
   Worker* const worker = call->server->services_.worker.get();
+  const MasterService* const master = call->server->services_.master.get();
   const WireRequest& request = call->request;
   switch (request.method) {
     case Method::kRunStep:
-      return RunStep(call);
+      if (worker->IsShort(request.session, request.part) && RunHere(call)) return;
+      return RunStep(call, false);
     case Method::kRecvTensor:
       return RecvTensor(call);
     case Method::kSendTensor:
@@ -229,8 +251,9 @@ void WorkerServer::Received(const std::shared_ptr<Call>& call) {
     case Method::kCleanupStep:
       return call->ReplyError(worker->CleanupStep(request.session, request.step));
     case Method::kMaster:
-      if (request.master_method == "RunStep") return CallMaster(call);  // a master has a thread for each step
-      break;
+      if (request.master_method != "RunStep") break;
+      if (call->bytes.size() <= kShortRequest && master->StepsAreShort() && RunHere(call)) return;
+      return CallMaster(call, false);  // a master has a thread for each step
     default:
       break;
   }
@@ -238,7 +261,7 @@ void WorkerServer::Received(const std::shared_ptr<Call>& call) {
 }
 
 void WorkerServer::Run(const std::shared_ptr<Call>& call) {
-  if (call->request.method == Method::kMaster) return CallMaster(call);
+  if (call->request.method == Method::kMaster) return CallMaster(call, false);
   if (call->request.method == Method::kTakeTrace) return TakeTrace(call);
   if (call->request.method == Method::kHoldSession) {
     static_cast<void>(call->server->services_.worker->DeleteSession(call->request.session));  // or its master did
@@ -391,7 +414,7 @@ size_t WorkerServer::away() const {
   return count;
 }
 
-void WorkerServer::RunStep(const std::shared_ptr<Call>& call) {
+void WorkerServer::RunStep(const std::shared_ptr<Call>& call, bool here) {
   Result<std::vector<Tensor>> feeds = call->feeds.Take();
   if (!feeds.ok()) return call->ReplyError(feeds.status());
   StepRequest request;
@@ -403,6 +426,8 @@ void WorkerServer::RunStep(const std::shared_ptr<Call>& call) {
   request.trace = call->request.trace;
   request.deadline = call->deadline;
   request.feeds = *std::move(feeds);
+  request.on_this_thread = here;
+  if (call->request.forget) call->forgotten = request.forgotten = std::make_shared<std::atomic<bool>>(false);
   call->server->services_.worker->RunStep(
       std::move(request), StepDone([call](Result<std::vector<Tensor>> fetches) {
         // Nobody else forgets the step of a master that is lost.
@@ -450,13 +475,14 @@ void WorkerServer::SendTensor(const std::shared_ptr<Call>& call) {
                                              [call](const Status& status) { call->ReplyError(status); });
 }
 
-void WorkerServer::CallMaster(const std::shared_ptr<Call>& call) {
+void WorkerServer::CallMaster(const std::shared_ptr<Call>& call, bool here) {
   MasterCall passed;
   passed.method = call->request.master_method;
   passed.request = std::move(call->bytes);
   passed.deadline = call->deadline;
   passed.peer = HostOfPeer(call->peer);
   passed.cancellation = call->cancellation;
+  passed.on_this_thread = here;
   call->server->services_.master->Call(std::move(passed), MasterDone([call](Result<std::string> response) {
                                          if (!response.ok()) return call->ReplyError(response.status());
                                          call->response = *std::move(response);

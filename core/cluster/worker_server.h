@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/cluster/transport.h"
+#include "core/cluster/wire_channel.h"
 #include "core/cluster/wire_tensors.h"
 #include "core/cluster/worker_messages.h"
 #include "core/kernel/transport_entry.h"
@@ -36,6 +37,7 @@ class WorkerServer : public std::enable_shared_from_this<WorkerServer> {
                std::vector<Alternate> alternates = {},
                std::chrono::milliseconds longest_away = kAwayTimes * LocalEnd().peer_timeout)
       : transport_(std::move(transport)),
+        help_(transport_),
         services_(std::move(services)),
         budget_(std::move(budget)),
         alternates_(std::move(alternates)),
@@ -61,13 +63,14 @@ class WorkerServer : public std::enable_shared_from_this<WorkerServer> {
   Status Admit(const WireRequest& request) const;
   static void Received(const std::shared_ptr<Call>& call);
   static void RunLater(const std::shared_ptr<Call>& call);
+  static bool RunHere(const std::shared_ptr<Call>& call);
   static void Run(const std::shared_ptr<Call>& call);
   static WireReply Answer(Call& call);
-  static void RunStep(const std::shared_ptr<Call>& call);
+  static void RunStep(const std::shared_ptr<Call>& call, bool here);
   static void TakeTrace(const std::shared_ptr<Call>& call);
   static void RecvTensor(const std::shared_ptr<Call>& call);
   static void SendTensor(const std::shared_ptr<Call>& call);
-  static void CallMaster(const std::shared_ptr<Call>& call);
+  static void CallMaster(const std::shared_ptr<Call>& call, bool here);
   static void Cancel(const std::shared_ptr<Call>& call, const Status& why);
   void Ended(bool counted);
   /// Opens a session, after those that an earlier incarnation of its master has left.
@@ -82,6 +85,7 @@ class WorkerServer : public std::enable_shared_from_this<WorkerServer> {
   void WakeAt(Clock::time_point when);
 
   const kernel::TransportEntry transport_;
+  const TransportHelp help_;
   const Services services_;
   const std::shared_ptr<ByteBudget> budget_;
   const std::vector<Alternate> alternates_;

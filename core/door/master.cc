@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/cluster/master.h"
+#include "core/cluster/short_runs.h"
 #include "core/config/config_proto.h"
 #include "core/config/settings.h"
 #include "core/device/device_name.h"
@@ -363,6 +364,7 @@ class Master::Impl {
   }
 
   Result<std::string> RunStep(const MasterCall& call) {
+    const cluster::ShortRuns::Timed timed(steps_run_);
     if (std::optional<std::string> kept = TakeKept(call)) return *std::move(kept);
     WEIR_ASSIGN(const StepRequest request, ParseStepRequest(call.request));
     StepResult result;
@@ -441,6 +443,7 @@ class Master::Impl {
   const std::shared_ptr<runtime::ResourceScope> resources_ = std::make_shared<runtime::ResourceScope>();
   ReceivedIds ids_;
   KeptReplies kept_;
+  cluster::ShortRuns steps_run_;
   mutable std::mutex mutex_;  // protects all below
   std::condition_variable idle_;
   std::map<std::string, std::shared_ptr<ClientSession>> sessions_;
@@ -483,20 +486,22 @@ void Master::Call(cluster::MasterCall call, cluster::MasterDone done) {
   impl_->Begin();
   auto* const asked = new Asked{impl_, [impl = impl_.get()](const MasterCall& of) { return impl->Answer(of); },
                                 std::move(call), std::move(done)};
-  const Status started = runtime::RunBlocking(
-      [](void* arg) {
-        const std::unique_ptr<Asked> own(static_cast<Asked*>(arg));
-        Result<std::string> reply = own->answer(own->call);
-        // Before `done`, which may drop the last owner of the master: its destructor waits for the calls.
-        std::static_pointer_cast<Impl>(own->keep)->End();
-        own->done(std::move(reply));
-      },
-      asked);
+  const auto run = [](void* arg) {
+    const std::unique_ptr<Asked> own(static_cast<Asked*>(arg));
+    Result<std::string> reply = own->answer(own->call);
+    // Before `done`, which may drop the last owner of the master: its destructor waits for the calls.
+    std::static_pointer_cast<Impl>(own->keep)->End();
+    own->done(std::move(reply));
+  };
+  if (asked->call.on_this_thread) return run(asked);
+  const Status started = runtime::RunBlocking(run, asked);
   if (started.ok()) return;
   const std::unique_ptr<Asked> own(asked);
   impl_->End();
   own->done(started);
 }
+
+bool Master::StepsAreShort() const { return impl_->steps_run_.AreShort(); }
 
 Master::Counts Master::counts() const { return impl_->counts(); }
 

@@ -48,6 +48,7 @@ class Master final : public cluster::MasterService {
   Master& operator=(const Master&) = delete;
 
   void Call(cluster::MasterCall call, cluster::MasterDone done) override;
+  bool StepsAreShort() const override;
   /// As Call, on this thread.
   Result<std::string> Answer(const cluster::MasterCall& call);
   /// Closes all sessions; later calls that need one fail.

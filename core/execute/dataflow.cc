@@ -15,6 +15,7 @@
 #include "core/execute/tape_trace.h"
 #include "core/runtime/blocking_pool.h"
 #include "core/runtime/compute_pool.h"
+#include "core/runtime/wait_help.h"
 
 namespace weir::execute {
 
@@ -445,7 +446,18 @@ bool Dataflow::AnyReady() {
   return std::ranges::any_of(workers_, [](const std::unique_ptr<Worker>& worker) { return !worker->ready.Empty(); });
 }
 
+bool Dataflow::AwaitsMessages() {
+  const std::lock_guard lock(mutex_);
+  return receives_ > 0 && receives_ == elsewhere_ && blocking_ == 0 && helpers_.load(kRelaxed) == 0;
+}
+
 bool Dataflow::Await() {
+  if (const runtime::WaitHelp* const help = runtime::WaitHelp::Here(); help != nullptr && AwaitsMessages()) {
+    spinning_.store(true, kRelaxed);
+    const bool received = help->Receive([this] { return over() || HasWork(); });
+    spinning_.store(false, kRelaxed);
+    if (received) return over() || HasWork();
+  }
   // Other parts of the step answer sooner than a sleeping thread wakes up, unless they need this CPU for that.
   const bool meets = step_.rendezvous != nullptr && runtime::ComputePool::Get().parallelism() > 1;
   if (helpers_.load(kRelaxed) == 0 && !meets) return false;
@@ -464,6 +476,7 @@ bool Dataflow::Spin() {
 }
 
 void Dataflow::Sleep() {
+  if (const runtime::WaitHelp* const help = runtime::WaitHelp::Here()) help->Receive({});
   std::unique_lock lock(mutex_);
   sleeping_.store(true);
   changed_.wait(lock, [this] {

@@ -74,6 +74,10 @@ void Dataflow::StartReceive(Away& away, const plan::Instruction& instruction, Se
   const Result<runtime::Rendezvous*> rendezvous = instance.Meet(seat, instruction, 0, &key);
   if (!rendezvous.ok()) return arrival->Tell(rendezvous.status());
   away.key = key;
+  {
+    const std::lock_guard lock(mutex_);
+    ++receives_;
+  }
   // From here on the answer may come, and with it the end of `away`.
   const auto end = [arrival, key, step = &*end_] {
     arrival->Tell(step->status().Append("\nnot received: '" + key + "'"));
@@ -152,6 +156,7 @@ void Dataflow::Post(std::unique_ptr<Away> away) {
     const std::lock_guard lock(mutex_);
     if (!abandoned_) {
       --(away->blocking ? blocking_ : elsewhere_);
+      if (!away->key.empty()) --receives_;
       mail_.push_back(std::move(away));
       mailed_.store(true, std::memory_order_release);
       changed_.notify_one();

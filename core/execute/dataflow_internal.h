@@ -207,6 +207,8 @@ class Dataflow {
   bool AnyReady();
   /// Spins for a while: whether there is something to do.
   bool Spin();
+  /// True if all that the step has elsewhere are values that other parts send.
+  bool AwaitsMessages();
   /// Of the caller, which has nothing to do: whether there is something now. False if it is not worth spinning for.
   bool Await();
   void Sleep();
@@ -265,6 +267,7 @@ class Dataflow {
   std::vector<Job*> hired_;
   std::vector<Worker*> free_;  // workers_ that no helper has
   size_t elsewhere_ = 0;       // ops that complete later
+  size_t receives_ = 0;        // of these
   size_t blocking_ = 0;        // tasks on the blocking pool
   Status error_;
   size_t failed_part_ = 0;

@@ -62,6 +62,11 @@ void LocalRendezvous::Abort(const Status& status) {
   }
 }
 
+bool LocalRendezvous::Empty() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return meetings_.empty();
+}
+
 std::string TransferKey(std::string_view send_device, uint64_t incarnation, std::string_view recv_device,
                         std::string_view tensor_name) {
   return fmt::format("{};{:016x};{};{};", send_device, incarnation, recv_device, tensor_name);

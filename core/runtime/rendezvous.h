@@ -44,13 +44,15 @@ class LocalRendezvous final : public Rendezvous {
   Status Send(std::string_view key, Message message) override;
   void RecvAsync(std::string_view key, Received received) override;
   void Abort(const Status& status) override;
+  /// True if no message waits for a receive, and no receive for a message.
+  bool Empty() const;
 
  private:
   struct Meeting {
     std::deque<Message> sent;  // at most one of the two is non-empty
     std::deque<Received> waiting;
   };
-  std::mutex mutex_;  // protects all below
+  mutable std::mutex mutex_;  // protects all below
   std::map<std::string, Meeting, std::less<>> meetings_;
   Status aborted_;
 };

@@ -42,10 +42,13 @@ ClientCall::ClientCall(uint64_t number, const weir_message& request, uint32_t fl
       meta_(TextOf(request.meta)),
       bodies_(request.bodies, request.bodies + request.body_count),
       deadline_(DeadlineIn(time_left_ms)),
-      receiver_(receiver) {}
+      receiver_(receiver) {
+  if (flags_ == 0) Io::Get().CountCalls(1);
+}
 
 ClientCall::~ClientCall() {
   receiver_.done(receiver_.ctx, outcome_.code, {outcome_.text.data(), outcome_.text.size()});
+  if (flags_ == 0) Io::Get().CountCalls(-1);
 }
 
 WireError ClientCall::Begin(const MessageHead& head, void** to) {

@@ -118,6 +118,7 @@ void Connection::Read() {
     for (int i = 0; i < kReadsAtOnce; ++i) {
       if (self->closed_ || !(self->tls_ ? self->ReadSecured() : self->ReadPlain())) break;
     }
+    Io::Get().RunPutOff();  // replies leave first
     if (!self->failed_ || self->lingering_) self->Read();
   };
   socket_.async_wait(Socket::wait_read, Io::Handler(readable));

@@ -10,7 +10,6 @@
 
 #include <arpa/inet.h>
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -22,12 +21,8 @@
 namespace weir_remote {
 namespace {
 
-using WorkGuard = asio::executor_work_guard<asio::io_context::executor_type>;
-
-std::mutex io_mutex;  // protects the three below
-bool io_running = false;
-bool io_over = false;  // the process exits: the thread does not start again
-std::thread::id io_thread;
+/// How often a thread of the plugin looks whether nobody receives.
+constexpr std::chrono::microseconds kLook{500};
 
 constexpr std::string_view kUnix = "unix:";
 
@@ -68,68 +63,263 @@ Io& Io::Get() {
   return *io;
 }
 
-void Io::Leave() {
+void Io::RunPutOff() {
   while (!put_off_.empty()) {
     const std::function<void()> next = std::move(put_off_.front());
     put_off_.pop_front();
     next();
   }
+}
+
+void Io::Leave() {
+  RunPutOff();
   inside_ = std::thread::id();
 }
 
 void Io::Start() {
-  // Exit handlers run in reverse order: this one before the statics that the thread uses are destroyed.
+  // Exit handlers run in reverse order: this one before the statics that the threads use are destroyed.
   static const struct Ending {
     ~Ending() { Io::Get().StopForGood(); }
   } ending;
-  const std::lock_guard<std::mutex> lock(io_mutex);
-  if (io_running || io_over) return;
-  if (thread_.joinable()) thread_.join();  // it has left the lock behind
-  io_running = true;
-  context_.restart();
-  thread_ = std::thread([this] {
-    const WorkGuard guard(context_.get_executor());
-    Loop();
-    const std::lock_guard<std::mutex> ended(io_mutex);
-    io_running = false;
-  });
-  io_thread = thread_.get_id();
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  if (over_) return;
+  if (threads_ == 0) {
+    stops_ = false;
+    ++generation_;
+    context_.restart();
+    StartThread();
+  } else if (taken_ || stops_) {
+    return;
+  }
+  handed_ = true;
+  changed_.notify_one();
+}
+
+/// With turns_mutex_ held. Detached: one that has a job when all ends does not hold up the end.
+void Io::StartThread() {
+  std::thread([this, generation = generation_] { Loop(generation); }).detach();
+  ++threads_;
 }
 
 void Io::Stop() {
-  std::thread thread;
-  {
-    const std::lock_guard<std::mutex> lock(io_mutex);
-    context_.stop();
-    if (io_running && io_thread == std::this_thread::get_id()) return;
-    thread = std::move(thread_);
-  }
-  if (thread.joinable()) thread.join();
+  std::unique_lock<std::mutex> lock(turns_mutex_);
+  stops_ = true;
+  context_.stop();
+  changed_.notify_all();
+  heir_changed_.notify_all();
+  if (IsInside()) return;
+  changed_.wait(lock, [this] { return threads_ == 0 && !taken_; });
 }
 
 void Io::StopForGood() {
   {
-    const std::lock_guard<std::mutex> lock(io_mutex);
-    io_over = true;
+    const std::lock_guard<std::mutex> lock(turns_mutex_);
+    over_ = true;
   }
   Stop();
 }
 
-/// Runs handlers until Stop.
-void Io::Loop() {
-  while (context_.run_one() > 0) {
-    Clock::time_point last = Clock::now();
-    while (Clock::now() - last < std::chrono::microseconds(poll_us_.load(std::memory_order_relaxed))) {
-      if (context_.poll() > 0) last = Clock::now();
+/// A thread of the plugin: receives whenever it has a turn, until Stop.
+void Io::Loop(uint64_t generation) {
+  while (AwaitTurn(generation)) {
+    Turn turn = Turn::kKept;
+    while (turn == Turn::kKept) {
+      ReceiveOnce();
+      turn = job_.fn == nullptr ? KeepTurn() : RunJob(std::exchange(job_, {}), generation);
+    }
+    if (turn == Turn::kOver) break;
+  }
+}
+
+/// Waits for something and runs its handler, and those of what follows within the time of polling.
+void Io::ReceiveOnce() {
+  takes_job_ = std::this_thread::get_id();
+  context_.run_one();
+  const auto time = std::chrono::microseconds(poll_us_.load(std::memory_order_relaxed));
+  Clock::time_point last = time.count() > 0 ? Clock::now() : Clock::time_point();
+  while (time.count() > 0 && job_.fn == nullptr && heir_.load(std::memory_order_relaxed) == nullptr) {
+    if (context_.poll_one() > 0) {
+      last = Clock::now();
+    } else if (Clock::now() - last >= time) {
+      break;
     }
   }
+  takes_job_ = std::thread::id();
+}
+
+/// Waits until this thread shall receive: at once if the turn is handed over, else when nobody has had one between two
+/// looks. False when the thread must end; it is then counted no more.
+bool Io::AwaitTurn(uint64_t generation) {
+  std::unique_lock<std::mutex> lock(turns_mutex_);
+  bool watches = false;
+  uint64_t seen = turns_;
+  for (;;) {
+    const bool free = !taken_ && (handed_ || (watches && seen == turns_));
+    if (free || ends(generation)) break;
+    const bool idle = taken_ && watches && seen == turns_;  // who has the turn keeps it
+    seen = turns_;
+    if (watches || !watched_) watched_ = watches = !idle;
+    if (watches) {
+      changed_.wait_for(lock, kLook);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+  if (watches) watched_ = false;
+  if (ends(generation)) {
+    if (--threads_ == 0) changed_.notify_all();
+    return false;
+  }
+  handed_ = false;
+  taken_ = true;
+  ++turns_;
+  return true;
+}
+
+/// With turns_mutex_ held. A thread that waits for the turn has it then.
+void Io::EndTurn() {
+  ++turns_;
+  if (heir_ != nullptr) {
+    GiveTurn();
+    return;
+  }
+  taken_ = false;
+  if (handed_ || !watched_) changed_.notify_one();
+}
+
+/// With turns_mutex_ held.
+void Io::GiveTurn() {
+  heir_.exchange(nullptr)->given = true;
+  heir_changed_.notify_all();
+}
+
+/// Gives the turn to a thread that waits for an answer, unless others do.
+Io::Turn Io::KeepTurn() {
+  if (heir_.load(std::memory_order_relaxed) == nullptr && !context_.stopped()) return Turn::kKept;
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  if (stops_) {
+    EndTurn();
+    return Turn::kLost;
+  }
+  if (heir_ == nullptr) return Turn::kKept;
+  if (listeners_ == 0 && calls_ <= 1) {
+    ++turns_;
+    GiveTurn();
+    return Turn::kLost;
+  }
+  TellHeir();
+  return Turn::kKept;
+}
+
+Io::Turn Io::RunJob(const Job& job, uint64_t generation) {
+  {
+    const std::lock_guard<std::mutex> lock(turns_mutex_);
+    --threads_;
+    runs_job_ = std::this_thread::get_id();
+    EndTurn();
+  }
+  job.fn(job.arg);
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  has_job_ = false;
+  runs_job_ = std::thread::id();
+  if (ends(generation)) return Turn::kOver;
+  ++threads_;
+  if (taken_) return Turn::kLost;
+  handed_ = false;
+  taken_ = true;
+  ++turns_;
+  return Turn::kKept;
+}
+
+bool Io::RunAfter(void (*fn)(void*), void* arg) {
+  if (!IsInside() || takes_job_ != std::this_thread::get_id() || job_.fn != nullptr) return false;
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  if (has_job_ || stops_) return false;
+  if (threads_ < 2) {
+    try {
+      StartThread();
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+  has_job_ = true;
+  job_ = {fn, arg};
+  return true;
+}
+
+/// Waits for the turn of another thread to end. False if it has not, but `over()` is true or it is `end`. With
+/// turns_mutex_ held, but not while it asks.
+bool Io::Inherit(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over, Clock::time_point end) {
+  Heir own;
+  heir_ = &own;
+  for (bool waits = true; waits && !own.given;) {
+    heir_changed_.wait_until(lock, end, [&] { return own.given || own.asks || stops_; });
+    if (own.given) break;
+    own.asks = false;
+    lock.unlock();
+    waits = !over() && Clock::now() < end && !context_.stopped();
+    lock.lock();
+  }
+  if (heir_ == &own) heir_ = nullptr;
+  return own.given;
+}
+
+/// Something has come, perhaps what a thread waits for that waits for the turn. With turns_mutex_ held.
+void Io::TellHeir() {
+  Heir* const heir = heir_;
+  if (heir == nullptr) return;
+  heir->asks = true;
+  heir_changed_.notify_all();
+}
+
+void Io::HandOver() {
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  if (taken_ || stops_ || generation_ == 0) return;
+  handed_ = true;
+  changed_.notify_one();
+}
+
+bool Io::Receive(const std::function<bool()>& over, std::chrono::microseconds most) {
+  if (IsInside()) return false;
+  Clock::time_point now = Clock::now();
+  const Clock::time_point end = now + most;
+  {
+    std::unique_lock<std::mutex> lock(turns_mutex_);
+    if (stops_ || generation_ == 0) return false;
+    if (taken_) {
+      if (heir_ != nullptr || listeners_ > 0 || calls_ > 1) return false;
+      if (!Inherit(lock, over, end)) return true;
+    } else {
+      taken_ = true;
+      ++turns_;
+    }
+  }
+  const auto polls = std::chrono::microseconds(poll_us_.load(std::memory_order_relaxed));
+  Clock::time_point sleeps = now + polls;
+  while (!over() && now < end && !context_.stopped()) {
+    if (now < sleeps) {
+      if (context_.poll_one() > 0) sleeps = now + polls;
+    } else if (context_.run_one_until(end) == 0) {
+      break;
+    }
+    if (heir_.load(std::memory_order_relaxed) != nullptr) {
+      const std::lock_guard<std::mutex> lock(turns_mutex_);
+      TellHeir();
+    }
+    now = Clock::now();
+  }
+  const std::lock_guard<std::mutex> lock(turns_mutex_);
+  // Others wait for answers, or requests may come: a thread of the plugin receives at once, unless this is one.
+  handed_ = handed_ || (runs_job_ != std::this_thread::get_id() && (listeners_ > 0 || calls_ > 0));
+  EndTurn();
+  return true;
 }
 
 void Io::RunAndWait(std::function<void()> fn) {
   if (IsInside()) return Post(std::move(fn));
   {
-    const std::lock_guard<std::mutex> over(io_mutex);
-    if (io_over) return;
+    const std::lock_guard<std::mutex> lock(turns_mutex_);
+    if (over_) return;
   }
   struct Shared {
     std::mutex mutex;  // protects ended

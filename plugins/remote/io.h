@@ -2,12 +2,15 @@
 #ifndef WEIR_PLUGINS_REMOTE_IO_H_
 #define WEIR_PLUGINS_REMOTE_IO_H_
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <atomic>
 #include <chrono>
 #include <concepts>
+#include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -26,8 +29,13 @@ using Clock = std::chrono::steady_clock;
 using Socket = asio::generic::stream_protocol::socket;
 using SocketAddress = asio::generic::stream_protocol::endpoint;
 
-/// All objects of connections are used by one thread at a time, which is then inside: mostly by a thread of their own
-/// that starts with the first of them, and by a caller whose message can leave at once.
+/// All objects of connections are used by one thread at a time, which is then inside: mostly by the one that receives,
+/// and by a caller whose message can leave at once.
+///
+/// One thread at a time receives: it waits for sockets and timers and runs their handlers. Mostly that is a thread of
+/// the plugin, which starts with the first object. A thread that waits for an answer may do it meanwhile (Receive), so
+/// that none has to be woken for it. A thread of the plugin may have a job of the core (RunAfter); if that takes long,
+/// a second one receives. Nobody receives for a millisecond at most.
 class Io {
  public:
   static Io& Get();
@@ -51,6 +59,8 @@ class Io {
   };
   /// How long the thread looks for more after it had something to do, before it sleeps. 0: not at all.
   void PollFor(std::chrono::microseconds time) { poll_us_ = time.count(); }
+  /// Runs what was put off now, before the end of a callback that has more to do. Inside.
+  void RunPutOff();
   /// True on a thread that is inside, such as in a callback.
   bool IsInside() const { return inside_ == std::this_thread::get_id(); }
 
@@ -95,22 +105,78 @@ class Io {
   /// Runs `fn` on the thread and waits for it; from a callback runs it later and does not wait. Once the process exits,
   /// neither function runs anything.
   void RunAndWait(std::function<void()> fn);
-  /// Ends the thread. Nothing runs afterwards.
+  /// Receives on this thread until `over()`, which is asked before and after all that comes, or for `most`. If another
+  /// thread receives, gets the turn from it when something has come. False at once where that cannot be, as while
+  /// others wait for answers, and from a callback.
+  bool Receive(const std::function<bool()>& over, std::chrono::microseconds most);
+  /// If nobody receives, a thread of the plugin does at once.
+  void HandOver();
+  /// Runs `fn(arg)` on this thread when it has left the callback that this is called from; another thread receives if
+  /// it takes long. False, and nothing runs, elsewhere than in a callback of what was received, and while there is such
+  /// a job.
+  bool RunAfter(void (*fn)(void*), void* arg);
+  /// Calls whose answers are waited for, and listeners: while there are any, somebody receives all the time.
+  void CountCalls(int change) { calls_ += change; }
+  void CountListeners(int change) { listeners_ += change; }
+  /// Ends the threads. Nothing runs afterwards, but a job goes on.
   void Stop();
 
  private:
-  Io() : context_(1) {}
+  using WorkGuard = asio::executor_work_guard<asio::io_context::executor_type>;
+  /// A job of the core.
+  struct Job {
+    void (*fn)(void*) = nullptr;
+    void* arg = nullptr;
+  };
+  /// A thread that waits for an answer and waits for the turn.
+  struct Heir {
+    bool given = false;  // it has the turn
+    bool asks = false;   // something has come, which may be its answer
+  };
+  /// The turn of a thread that receives, in its next step.
+  enum class Turn : uint8_t { kKept, kLost, kOver };
+
+  Io() : context_(1), guard_(context_.get_executor()) {}
   void Start();
   void StopForGood();
   void Leave();
-  void Loop();
+  void Loop(uint64_t generation);
+  void StartThread();
+  bool AwaitTurn(uint64_t generation);
+  Turn RunJob(const Job& job, uint64_t generation);
+  Turn KeepTurn();
+  void EndTurn();
+  void GiveTurn();
+  void TellHeir();
+  bool Inherit(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over, Clock::time_point end);
+  void ReceiveOnce();
+  bool ends(uint64_t generation) const { return stops_ || generation != generation_; }
+
   asio::io_context context_;
-  std::thread thread_;  // an Io is never destroyed
-  std::mutex mutex_;    // held by the thread that is inside; protects put_off_
+  const WorkGuard guard_;
+  std::mutex mutex_;  // held by the thread that is inside; protects put_off_
   std::atomic<std::thread::id> inside_{};
   std::atomic<int> posted_{0};  // functions of RunSoon that wait for the thread
   std::atomic<int64_t> poll_us_{0};
   std::deque<std::function<void()>> put_off_;
+
+  std::atomic<int> calls_{0}, listeners_{0};
+  std::atomic<std::thread::id> takes_job_{};  // a thread of the plugin that receives
+  Job job_;                                   // the next of that thread, which alone uses it
+  std::mutex turns_mutex_;           // protects all below
+  std::condition_variable changed_, heir_changed_;
+  std::atomic<Heir*> heir_{nullptr};  // written with the mutex held
+  bool over_ = false;    // the process exits: no thread starts again
+  bool stops_ = false;
+  uint64_t generation_ = 0;  // of the threads: changes with a restart
+  int threads_ = 0;          // of the plugin, without one that has a job
+  bool has_job_ = false;
+  std::thread::id runs_job_;
+  bool taken_ = false;    // a thread receives
+  bool handed_ = false;   // a thread of the plugin should, at once
+  bool watched_ = false;  // a thread of the plugin looks whether nobody does
+  uint64_t turns_ = 0;    // changes with every turn
+
 };
 
 /// The addresses of "host:port" or "unix:/path". `numeric`: without asking a name service. WEIR_INVALID_ARGUMENT for a

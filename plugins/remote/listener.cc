@@ -99,6 +99,13 @@ Listener::Listener(int descriptor, const SocketAddress& bound, std::string addre
 
 Listener::~Listener() = default;
 
+void Listener::Start() {
+  if (closed_) return;
+  Io::Get().CountListeners(1);
+  counted_ = true;
+  Accept();
+}
+
 void Listener::Accept() {
   if (closed_) return;
   acceptor_.async_accept(
@@ -166,6 +173,7 @@ void Listener::Drain() {
 void Listener::Close() {
   if (closed_) return;
   closed_ = true;
+  if (counted_) Io::Get().CountListeners(-1);
   timer_.cancel();
   boost::system::error_code ignored;
   acceptor_.close(ignored);

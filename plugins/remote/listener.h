@@ -58,7 +58,7 @@ class Listener final : public ConnectionUser, public std::enable_shared_from_thi
   ~Listener() override;
   const std::string& address() const { return address_; }
 
-  void Start() { Accept(); }
+  void Start();
   void Drain();
   void Close();
 
@@ -80,7 +80,7 @@ class Listener final : public ConnectionUser, public std::enable_shared_from_thi
   SocketAddress from_;
   std::set<std::shared_ptr<Connection>> connections_;
   Incarnations incarnations_;
-  bool draining_ = false, closed_ = false;
+  bool draining_ = false, closed_ = false, counted_ = false;
 };
 
 }  // namespace weir_remote

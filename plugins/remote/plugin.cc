@@ -200,6 +200,23 @@ int32_t Renew(const weir_transport_end* self, weir_error* error) noexcept {
   });
 }
 
+int32_t Receive(int32_t (*over)(void* arg), void* arg, uint64_t most_us) noexcept {
+  constexpr uint64_t kMostUs = 1000000;
+  const auto most = std::chrono::microseconds(std::min(most_us, kMostUs));
+  bool received = false;
+  static_cast<void>(Guard(nullptr, [&] {
+    if (most_us == 0) {
+      Io::Get().HandOver();
+      return WEIR_OK;
+    }
+    received = Io::Get().Receive([over, arg] { return over(arg) != 0; }, most);
+    return WEIR_OK;
+  }));
+  return received ? 1 : 0;
+}
+
+int32_t RunAfter(void (*fn)(void* arg), void* arg) noexcept { return Io::Get().RunAfter(fn, arg) ? 1 : 0; }
+
 constexpr weir_transport_api kTable = {sizeof(weir_transport_api),
                                        0,
                                        {"weir", 4},
@@ -212,7 +229,9 @@ constexpr weir_transport_api kTable = {sizeof(weir_transport_api),
                                        &Call,
                                        &Cancel,
                                        &ReplyTo,
-                                       &Renew};
+                                       &Renew,
+                                       &Receive,
+                                       &RunAfter};
 
 constexpr weir_option_spec kBodyCrc = {sizeof(weir_option_spec),
                                        WEIR_VALUE_BOOL,

@@ -151,6 +151,19 @@ typedef struct weir_transport_api {
   /* Optional. From now on new connections of all listeners and channels with the incarnation of `self` use its token
    * and TLS, whose files are read again; those that are open stay. After an error nothing has changed. */
   int32_t (*renew)(const weir_transport_end* self, weir_error* error);
+
+  /* Optional. The calling thread receives for the plugin instead of waiting until another thread has received and
+   * wakes it: callbacks come on it. Until `over(arg)` is not 0, which the plugin asks before it begins and after what
+   * has come, on the calling thread and without a lock of its own; and for `most_us` at most. 1 if it did; 0 at once
+   * where another thread has to receive, from a callback, and while the plugin stops: the caller then waits by itself.
+   * What makes `over` true elsewhere need not wake the thread, so `most_us` is short; `over` may still be 0 after 1.
+   * `most_us` 0, from what `run_after` runs: it will wait by itself, and another thread receives at once. */
+  int32_t (*receive)(int32_t (*over)(void* arg), void* arg, uint64_t most_us);
+  /* Optional. Only within a callback: runs `fn(arg)` once, on this thread, when the callback has returned. `fn` may
+   * block and may call `receive`; if it takes long, another thread receives meanwhile. It holds up nothing, not even
+   * the shutdown of the plugin. 1 if it will run; 0, and it will not, elsewhere, while the plugin has such a function
+   * to run, and without a thread to receive instead. */
+  int32_t (*run_after)(void (*fn)(void* arg), void* arg);
 } weir_transport_api;
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstddef>
 
 namespace weir::bench {
@@ -24,6 +25,16 @@ inline bool ReceiveAll(int from, void* data, size_t bytes) {
     const ssize_t got = ::recv(from, static_cast<char*>(data) + at, bytes - at, 0);
     if (got <= 0) return false;
     at += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+/// As ReceiveAll, by a thread that does not sleep.
+inline bool PollAll(int from, void* data, size_t bytes) {
+  for (size_t at = 0; at < bytes;) {
+    const ssize_t got = ::recv(from, static_cast<char*>(data) + at, bytes - at, MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) return false;
+    if (got > 0) at += static_cast<size_t>(got);
   }
   return true;
 }

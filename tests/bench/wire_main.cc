@@ -32,6 +32,9 @@ using cluster::Clock;
 constexpr int64_t kLargeBytes = int64_t{100} << 20;
 constexpr size_t kSmallBytes = 64;
 constexpr int kRoundTrips = 200;  // of a round
+constexpr double kMostOverRoundTrip = 1.5;
+/// How messages are waited for, by weir and the probe.
+enum class Waiting : uint8_t { kParked, kPolling };
 
 /// Steps return their feeds; every key has the same large value.
 class Echo final : public cluster::Worker {
@@ -64,12 +67,13 @@ class Echo final : public cluster::Worker {
 };
 
 /// The far side of the probe: answers small messages, and a byte that asks for the large value.
-void ServeRaw(int listening) {
+void ServeRaw(int listening, Waiting waiting) {
   const int peer = ::accept(listening, nullptr, nullptr);
   NoDelay(peer);
   const std::vector<char> large(kLargeBytes, 7);
   char small[kSmallBytes];
-  while (ReceiveAll(peer, small, sizeof small)) {
+  const auto receive = waiting == Waiting::kPolling ? PollAll : ReceiveAll;
+  while (receive(peer, small, sizeof small)) {
     if (small[0] == 'L' ? !SendAll(peer, large.data(), large.size()) : !SendAll(peer, small, sizeof small)) return;
   }
 }
@@ -86,8 +90,8 @@ void ServeTls(int listening, const OwnCertificate& certificate) {
   }
 }
 
-/// The far process: writes its addresses to the pipe and serves until it is killed.
-int Serve(int pipe_end, const OwnCertificate& certificate) {
+/// The far process: writes its addresses to the pipe and serves until it is killed. `certificate` may be null.
+int Serve(int pipe_end, const OwnCertificate* certificate, Waiting waiting) {
   sockaddr_in at{};
   const int listening = ListenOnLoopback(at);
   if (listening < 0) return 1;
@@ -103,20 +107,20 @@ int Serve(int pipe_end, const OwnCertificate& certificate) {
   if (!listener.ok() || !local.ok()) return 1;
   std::string line = fmt::format("{} {} {}", ntohs(at.sin_port), (*listener)->address(), path);
   std::unique_ptr<cluster::Listener> secured;
-  if (!certificate.folder().empty()) {
+  if (certificate != nullptr && !certificate->folder().empty()) {
     sockaddr_in tls_at{};
     const int tls_listening = ListenOnLoopback(tls_at);
-    self.security = certificate.security();
+    self.security = certificate->security();
     self.incarnation = cluster::RandomId();  // protection is by incarnation
     auto made = (*transport)->Listen({std::make_shared<Echo>(), nullptr}, {"localhost:0", -1, self});
     if (tls_listening < 0 || !made.ok()) return 1;
     secured = std::move(*made);
-    std::thread([tls_listening, &certificate] { ServeTls(tls_listening, certificate); }).detach();
+    std::thread([tls_listening, certificate] { ServeTls(tls_listening, *certificate); }).detach();
     line += fmt::format(" {} {}", ntohs(tls_at.sin_port), secured->address());
   }
   line += "\n";
   if (::write(pipe_end, line.data(), line.size()) < 0) return 1;
-  ServeRaw(listening);
+  ServeRaw(listening, waiting);
   return 0;
 }
 
@@ -127,7 +131,8 @@ class CallEnd {
     state_ = good ? 1 : -1;
     state_.notify_one();
   }
-  bool Wait() const {
+  bool Wait(const cluster::Worker& worker) const {
+    if (const runtime::WaitHelp* const help = worker.help()) help->Receive([this] { return state_ != 0; });
     state_.wait(0);
     return state_ == 1;
   }
@@ -138,11 +143,11 @@ class CallEnd {
 
 /// Seconds of one call, or -1.
 template <class Start>
-double WaitFor(Start&& start) {
+double WaitFor(const cluster::Worker& worker, Start&& start) {
   CallEnd ended;
   const auto begin = Clock::now();
   start(ended);
-  if (!ended.Wait()) return -1;
+  if (!ended.Wait(worker)) return -1;
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -151,7 +156,7 @@ double StepUs(cluster::Worker& worker) {
   for (int i = 0; i < kRoundTrips; ++i) {
     cluster::StepRequest request;
     request.feeds = {Tensor::Scalar<float>(1)};
-    const double time = WaitFor([&](CallEnd& ended) {
+    const double time = WaitFor(worker, [&](CallEnd& ended) {
       worker.RunStep(std::move(request), cluster::StepDone([&ended](const Result<std::vector<Tensor>>& fetches) {
                        ended.Set(fetches.ok());
                      }));
@@ -163,18 +168,19 @@ double StepUs(cluster::Worker& worker) {
 }
 
 double TransferMs(cluster::Worker& worker) {
-  const double time = WaitFor([&](CallEnd& ended) {
+  const double time = WaitFor(worker, [&](CallEnd& ended) {
     worker.RecvTensor({1, 1, "k"}, runtime::Rendezvous::Received(
                                        [&ended](const Result<runtime::Message>& came) { ended.Set(came.ok()); }));
   });
   return time < 0 ? -1 : time * 1e3;
 }
 
-double RawStepUs(int raw) {
+double RawStepUs(int raw, Waiting waiting) {
   char small[kSmallBytes] = {};
+  const auto receive = waiting == Waiting::kPolling ? PollAll : ReceiveAll;
   const auto begin = Clock::now();
   for (int i = 0; i < kRoundTrips; ++i) {
-    if (!SendAll(raw, small, sizeof small) || !ReceiveAll(raw, small, sizeof small)) return -1;
+    if (!SendAll(raw, small, sizeof small) || !receive(raw, small, sizeof small)) return -1;
   }
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / kRoundTrips;
 }
@@ -230,6 +236,35 @@ Result<Row> TlsRow(cluster::Transport& transport, int port, const std::string& a
   return row;
 }
 
+/// A null step beside the probe that waits in the same way.
+Row StepRow(Row row, cluster::Worker& worker, int raw, Waiting waiting, int rounds) {
+  static_cast<void>(StepUs(worker));
+  Measure(
+      rounds, [&] { return StepUs(worker); }, [&] { return RawStepUs(raw, waiting); }, &row);
+  row.gate = row.limit * kMostOverRoundTrip;
+  return row;
+}
+
+/// The same with threads that poll, in both processes.
+Result<std::vector<Row>> PollingRows(const std::string& line, int rounds) {
+  std::istringstream words(line);
+  int raw_port = 0;
+  std::string tcp, local;
+  if (!(words >> raw_port >> tcp >> local)) return Internal("the far process did not start");
+  const int raw = ConnectToPort(raw_port);
+  if (raw < 0) return Internal("the probe cannot connect");
+  WEIR_ASSIGN(const auto runtime, session::Runtime::Default());
+  WEIR_ASSIGN(const auto transport, cluster::FindTransport(*runtime->plugins, "weir"));
+  cluster::LocalEnd socket_only;
+  socket_only.socket_only = true;
+  WEIR_ASSIGN(const auto by_tcp, transport->ConnectWorker({"ps", 0}, tcp, socket_only));
+  std::vector<Row> rows = {StepRow({"W06", "null remote step, 4 bytes each way, TCP, polling", "us", 0, 0,
+                                    "round trip of 64 bytes over bare TCP, polling"},
+                                   *by_tcp, raw, Waiting::kPolling, rounds)};
+  ::close(raw);
+  return rows;
+}
+
 Result<std::vector<Row>> Rows(const std::string& line, const OwnCertificate& certificate, int rounds) {
   std::istringstream words(line);
   int raw_port = 0, tls_port = 0;
@@ -245,7 +280,6 @@ Result<std::vector<Row>> Rows(const std::string& line, const OwnCertificate& cer
   WEIR_ASSIGN(const auto by_tcp, transport->ConnectWorker({"ps", 0}, tcp, socket_only));
   WEIR_ASSIGN(const auto by_unix, transport->ConnectWorker({"ps", 0}, local, {}));
   std::vector<char> to;
-  const auto raw_step = [&] { return RawStepUs(raw); };
   const auto raw_transfer = [&] { return RawTransferMs(raw, to); };
   std::vector<Row> rows;
   const auto add = [&](Row row, const std::function<double()>& work, const std::function<double()>& probe) {
@@ -254,12 +288,10 @@ Result<std::vector<Row>> Rows(const std::string& line, const OwnCertificate& cer
     rows.push_back(std::move(row));
   };
   const std::string round_trip = "round trip of 64 bytes over bare TCP", bare = "100 MiB over bare TCP";
-  add(
-      {"W01", "null remote step, 4 bytes each way, TCP", "us", 0, 0, round_trip}, [&] { return StepUs(*by_tcp); },
-      raw_step);
-  add(
-      {"W02", "null remote step, 4 bytes each way, Unix socket", "us", 0, 0, round_trip},
-      [&] { return StepUs(*by_unix); }, raw_step);
+  rows.push_back(StepRow({"W01", "null remote step, 4 bytes each way, TCP", "us", 0, 0, round_trip}, *by_tcp, raw,
+                         Waiting::kParked, rounds));
+  rows.push_back(StepRow({"W02", "null remote step, 4 bytes each way, Unix socket", "us", 0, 0, round_trip}, *by_unix,
+                         raw, Waiting::kParked, rounds));
   add(
       {"W03", "tensor of 100 MiB, TCP", "ms", 0, 0, bare}, [&] { return TransferMs(*by_tcp); }, raw_transfer);
   add(
@@ -273,30 +305,89 @@ Result<std::vector<Row>> Rows(const std::string& line, const OwnCertificate& cer
   return rows;
 }
 
-int Main(int rounds, bool gates) {
-  const OwnCertificate certificate;
+/// What `measure` makes of the line that the far process writes. Before any thread.
+template <class Measured>
+auto WithFarProcess(const OwnCertificate* certificate, Waiting waiting, Measured&& measure)
+    -> decltype(measure(std::string())) {
   int ends[2];
-  if (::pipe(ends) != 0) return 1;
-  const pid_t child = ::fork();  // before any thread
-  if (child < 0) return 1;
+  if (::pipe(ends) != 0) return Internal("no pipe can be made");
+  const pid_t child = ::fork();
+  if (child < 0) return Internal("no process can be started");
   if (child == 0) {
     ::close(ends[0]);
-    _exit(Serve(ends[1], certificate));
+    _exit(Serve(ends[1], certificate, waiting));
   }
   ::close(ends[1]);
   std::string line;
   char byte = 0;
   while (::read(ends[0], &byte, 1) == 1 && byte != '\n') line += byte;
-  const Result<std::vector<Row>> rows = Rows(line, certificate, rounds);
+  ::close(ends[0]);
+  auto result = measure(line);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   if (const size_t path = line.find("unix:"); path != std::string::npos) {
     ::unlink(line.substr(path + 5, line.find(' ', path) - path - 5).c_str());
   }
-  if (!rows.ok()) {
-    fmt::print(stderr, "{}\n", rows.status().ToString());
+  return result;
+}
+
+/// The rows of a process whose threads poll, by a file; this one has its own settings of the plugin.
+Result<std::vector<Row>> RowsOfPollingProcess(int rounds) {
+  const auto measured = [rounds]() -> std::string {
+    const std::string settings = fmt::format("/tmp/weir_bench_wire_{}.toml", ::getpid());
+    std::ofstream(settings) << "[plugin.remote]\npoll_us = 1000\n";
+    ::setenv("WEIR_CONFIG", settings.c_str(), 1);
+    const auto measure = [rounds](const std::string& line) { return PollingRows(line, rounds); };
+    const Result<std::vector<Row>> rows = WithFarProcess(nullptr, Waiting::kPolling, measure);
+    ::unlink(settings.c_str());
+    if (!rows.ok()) return "! " + rows.status().ToString();
+    std::string text;
+    for (const Row& row : *rows) {
+      text += fmt::format("{}\n{}\n{}\n{} {} {} {}\n", row.id, row.what, row.limit_what, row.measured, row.fastest,
+                          row.limit, row.gate);
+    }
+    return text;
+  };
+  int ends[2];
+  if (::pipe(ends) != 0) return Internal("no pipe can be made");
+  const pid_t child = ::fork();
+  if (child < 0) return Internal("no process can be started");
+  if (child == 0) {
+    const std::string text = measured();
+    _exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
+  }
+  ::close(ends[1]);
+  std::string text(size_t{64} << 10, '\0');
+  size_t have = 0;
+  for (ssize_t got = 0; (got = ::read(ends[0], text.data() + have, text.size() - have)) > 0;) {
+    have += static_cast<size_t>(got);
+  }
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  text.resize(have);
+  if (text.empty() || text.front() == '!') return Internal("the process that polls: {}", text);
+  std::vector<Row> rows;
+  std::istringstream lines(text);
+  for (Row row; std::getline(lines, row.id) && std::getline(lines, row.what) && std::getline(lines, row.limit_what);) {
+    row.unit = "us";
+    lines >> row.measured >> row.fastest >> row.limit >> row.gate;
+    lines.ignore();
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+int Main(int rounds, bool gates) {
+  const OwnCertificate certificate;
+  const Result<std::vector<Row>> polling = RowsOfPollingProcess(rounds);
+  Result<std::vector<Row>> rows = WithFarProcess(
+      &certificate, Waiting::kParked, [&](const std::string& line) { return Rows(line, certificate, rounds); });
+  for (const Status& status : {rows.status(), polling.status()}) {
+    if (status.ok()) continue;
+    fmt::print(stderr, "{}\n", status.ToString());
     return 1;
   }
+  rows->insert(rows->end(), polling->begin(), polling->end());
   fmt::print("{}\n{}", Machine(), Markdown(*rows));
   std::ofstream("build/bench/wire.json") << JsonText(*rows);
   std::vector<std::string> missed;

@@ -319,7 +319,7 @@ void AddTransport(LayoutTable& table) {
     using S = weir_transport_api;
     table.Add("weir_transport_api", sizeof(S),
               {F(struct_size), F(reserved), F(scheme), F(listen), F(address), F(drain), F(close), F(connect),
-               F(disconnect), F(call), F(cancel), F(reply), F(renew)});
+               F(disconnect), F(call), F(cancel), F(reply), F(renew), F(receive), F(run_after)});
   }
 }
 

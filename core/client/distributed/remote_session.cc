@@ -70,6 +70,9 @@ class MasterCalls {
     std::future<Result<std::string>> answer = answered->get_future();
     master_->Call({method, std::move(request), deadline, {}, own},
                   cluster::MasterDone([answered](Result<std::string> r) { answered->set_value(std::move(r)); }));
+    if (const runtime::WaitHelp* const help = master_->help()) {
+      help->Receive([&answer] { return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+    }
     return answer.get();
   }
 

@@ -57,9 +57,17 @@ class FakeWorker final : public cluster::Worker {
   Status DeregisterPart(uint64_t session, uint64_t part) override {
     return Known(session, "DeregisterPart " + std::to_string(part));
   }
+  bool IsShort(uint64_t, uint64_t) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return is_short;
+  }
   void RunStep(cluster::StepRequest request, cluster::StepDone done) override {
     std::unique_lock<std::mutex> lock(mutex_);
     ++steps;
+    if (request.on_this_thread) {
+      ++steps_there;
+      changed_.wait(lock, [this] { return !blocks; });
+    }
     if (holds) {
       held_.emplace(request.step, std::move(done));
       changed_.notify_all();
@@ -98,6 +106,11 @@ class FakeWorker final : public cluster::Worker {
     return Status();
   }
   Status CleanupStep(uint64_t session, uint64_t step) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      blocks = false;
+      changed_.notify_all();
+    }
     return Known(session, "CleanupStep " + std::to_string(step));
   }
   Status ResetContainers(const std::vector<std::string>& containers) override {
@@ -145,7 +158,10 @@ class FakeWorker final : public cluster::Worker {
   std::vector<std::string> calls;
   Tensor value = Tensor::Scalar<float>(1);
   int steps = 0;
+  int steps_there = 0;  // on the thread of the transport
   bool has_deadline = false, holds = false;
+  bool is_short = false;
+  bool blocks = false;  // steps on the thread of the transport, until CleanupStep
 
  private:
   Status Known(uint64_t session, const std::string& call) {

@@ -466,6 +466,50 @@ TEST_F(OneWorker, ACancelledStepRunsNoPartAndReceivesNothing) {
   EXPECT_EQ(cluster_->worker(kPs).counts().steps, 0u);
 }
 
+TEST_F(OneWorker, AStepIsForgottenWithItsPartUnlessAValueIsLeft) {
+  const std::string ps = "/job:ps/replica:0/task:0/device:CPU:0";
+  const std::string worker = "/job:worker/replica:0/task:0/device:CPU:0";
+  const uint64_t incarnation = cluster_->worker(kPs).incarnation();
+  const auto sends = testing::MakeGraph({{"x", "_Arg", {}, {{"T", DType::kFloat}, {"index", 0}}, ps},
+                                         {"s",
+                                          "_Send",
+                                          {"x"},
+                                          {{"T", DType::kFloat},
+                                           {"tensor_name", "edge_1_y"},
+                                           {"send_device", ps},
+                                           {"send_device_incarnation", static_cast<int64_t>(incarnation)},
+                                           {"recv_device", worker},
+                                           {"client_terminated", false}},
+                                          ps},
+                                         {"r", "_Retval", {"x"}, {{"T", DType::kFloat}, {"index", 0}}, ps}});
+  ASSERT_TRUE(sends.ok()) << sends.status().ToString();
+  const auto sender = worker_->RegisterPart(77, *graph::ExportGraphDef(*sends), Clock::time_point::max());
+  ASSERT_TRUE(sender.ok()) << sender.status().ToString();
+  const auto run = [&](uint64_t step, uint64_t part) {
+    StepRequest request;
+    request.session = 77;
+    request.part = part;
+    request.step = request.request = step;
+    request.forgotten = std::make_shared<std::atomic<bool>>(false);
+    request.feeds = {Tensor::Scalar<float>(2)};
+    const auto forgotten = request.forgotten;
+    std::promise<Status> reply;
+    worker_->RunStep(std::move(request),
+                     StepDone([&](const Result<std::vector<Tensor>>& got) { reply.set_value(got.status()); }));
+    const Status status = reply.get_future().get();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return forgotten->load();
+  };
+  EXPECT_TRUE(run(41, part_.id));
+  EXPECT_EQ(cluster_->worker(kPs).counts().steps, 0u);
+  EXPECT_EQ(Receive(Key(ps, incarnation), 41).code(), Code::kAborted);
+  EXPECT_FALSE(run(42, sender->id)) << "a value waits for another task";
+  EXPECT_EQ(cluster_->worker(kPs).counts().steps, 1u);
+  EXPECT_TRUE(Receive(Key(ps, incarnation), 42).ok());
+  ASSERT_TRUE(worker_->CleanupStep(77, 42).ok());
+  EXPECT_EQ(cluster_->worker(kPs).counts().steps, 0u);
+}
+
 TEST_F(OneWorker, ADrainingTaskEndsItsStepsAndTakesNoOthers) {
   LocalWorker& own = cluster_->worker(kPs);
   EXPECT_EQ(Value(Step(1, 31)), -2);

@@ -77,6 +77,37 @@ TEST_F(Wire, F244_F249_F252_OneClientRunsItsStepsInTasksBehindSockets) {
   EXPECT_TRUE(Until([&] { return cluster.worker(kWirePs).counts().steps == 0; }));
 }
 
+TEST(WireThreads, AShortStepRunsOnTheThreadThatGotIt) {
+  WirePair pair;
+  pair.fake->is_short = true;
+  // One at a time; the one before may count for a moment after its reply.
+  const auto there = [&] { return pair.fake->Locked([](const FakeWorker& fake) { return fake.steps_there; }); };
+  ASSERT_TRUE(Until([&] {
+    StepRequest request;
+    request.feeds = {Tensor::Scalar<float>(5)};
+    const auto reply = pair.Step(std::move(request));
+    return !reply.ok() || there() >= 20;
+  }));
+  EXPECT_EQ(there(), 20);
+}
+
+TEST(WireThreads, AStepThatIsNotShortAfterAllHoldsUpNoOther) {
+  WirePair pair;
+  pair.fake->is_short = pair.fake->blocks = true;
+  const auto there = [&] { return pair.fake->Locked([](const FakeWorker& fake) { return fake.steps_there; }); };
+  std::promise<Status> first;
+  pair.far->RunStep({}, StepDone([&](const Result<std::vector<Tensor>>& got) { first.set_value(got.status()); }));
+  ASSERT_TRUE(Until([&] { return there() == 1; }));
+  const auto second = pair.Step({});  // on another thread
+  EXPECT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_EQ(there(), 1);
+  EXPECT_TRUE(pair.Receive("k").ok());
+  auto ended = first.get_future();
+  EXPECT_EQ(ended.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_TRUE(pair.far->CleanupStep(5, 6).ok());
+  EXPECT_TRUE(ended.get().ok());
+}
+
 /// Every type that can cross, with a shape of rank 0 to 3 and without elements.
 std::vector<Tensor> AllTypes() {
   std::vector<Tensor> all;
