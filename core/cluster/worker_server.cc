@@ -220,8 +220,12 @@ bool WorkerServer::RunHere(const std::shared_ptr<Call>& call) {
     const std::unique_ptr<std::shared_ptr<Call>> own(static_cast<std::shared_ptr<Call>*>(arg));
     const std::shared_ptr<WorkerServer> server = (*own)->server;
     const runtime::WaitHelpScope helped(&server->help_);
-    if ((*own)->request.method == Method::kMaster) return CallMaster(*own, true);
-    RunStep(*own, true);
+    try {
+      if ((*own)->request.method == Method::kMaster) return CallMaster(*own, true);
+      RunStep(*own, true);
+    } catch (...) {
+      // As on the blocking pool: an exception, such as one of a plugin, ends the request and does not cross the ABI.
+    }
   };
   if (api->run_after(run, held.get()) == 0) return false;
   static_cast<void>(held.release());

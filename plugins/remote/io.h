@@ -163,10 +163,10 @@ class Io {
   std::atomic<int> calls_{0}, listeners_{0};
   std::atomic<std::thread::id> takes_job_{};  // a thread of the plugin that receives
   Job job_;                                   // the next of that thread, which alone uses it
-  std::mutex turns_mutex_;           // protects all below
+  std::mutex turns_mutex_;                    // protects all below
   std::condition_variable changed_, heir_changed_;
   std::atomic<Heir*> heir_{nullptr};  // written with the mutex held
-  bool over_ = false;    // the process exits: no thread starts again
+  bool over_ = false;                 // the process exits: no thread starts again
   bool stops_ = false;
   uint64_t generation_ = 0;  // of the threads: changes with a restart
   int threads_ = 0;          // of the plugin, without one that has a job
@@ -176,7 +176,6 @@ class Io {
   bool handed_ = false;   // a thread of the plugin should, at once
   bool watched_ = false;  // a thread of the plugin looks whether nobody does
   uint64_t turns_ = 0;    // changes with every turn
-
 };
 
 /// The addresses of "host:port" or "unix:/path". `numeric`: without asking a name service. WEIR_INVALID_ARGUMENT for a
