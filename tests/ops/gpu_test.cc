@@ -25,7 +25,8 @@ bool ReportsValues(const std::string& op) {
       "TruncateMod", "SparseToDense",    "Bincount",        "DenseBincount", "HistogramFixedWidth",
       "SparseTensorDenseMatMul", "SparseSoftmaxCrossEntropyWithLogits"};
   constexpr std::string_view kParts[] = {"Scatter",        "Segment",       "SparseApply",
-                                         "ResourceGather", "CropAndResize", "QuantizeAndDequantize"};
+                                         "ResourceGather", "CropAndResize", "QuantizeAndDequantize",
+                                         "ProximalAdagrad"};
   for (const std::string_view part : kParts) {
     if (op.find(part) != std::string::npos) return false;
   }

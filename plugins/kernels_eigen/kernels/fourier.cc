@@ -197,27 +197,29 @@ struct FromHalf : RealFourierOp<kAxes, true> {
   }
 };
 
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)  // which has no complex types
 template <int kAxes>
 void AddAxes(sdk::KernelTable& k, const std::string& suffix) {
   constexpr double kFlops = 30;  // per element
   k.Add<Fourier<kAxes, false>>("FFT" + suffix, sdk::Attr("Tcomplex", kComplex)).Class(WEIR_CLASS_FFT, kFlops);
   k.Add<Fourier<kAxes, true>>("IFFT" + suffix, sdk::Attr("Tcomplex", kComplex)).Class(WEIR_CLASS_FFT, kFlops);
-#if !defined(WEIR_KERNEL_DTYPES_SHORT)
   const auto add = [&](auto real, uint32_t complex) {
     k.Add<ToHalf<kAxes>>("RFFT" + suffix, real).Restrict("Tcomplex", {complex}).Class(WEIR_CLASS_FFT, kFlops);
     k.Add<FromHalf<kAxes>>("IRFFT" + suffix, real).Restrict("Tcomplex", {complex}).Class(WEIR_CLASS_FFT, kFlops);
   };
   add(sdk::Attr("Treal", sdk::Types<float>()), WEIR_COMPLEX64);
   add(sdk::Attr("Treal", sdk::Types<double>()), WEIR_COMPLEX128);
-#endif
 }
+#endif
 
 }  // namespace
 
-void AddFourier(sdk::KernelTable& k) {
+void AddFourier([[maybe_unused]] sdk::KernelTable& k) {
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)
   AddAxes<1>(k, "");
   AddAxes<2>(k, "2D");
   AddAxes<3>(k, "3D");
+#endif
 }
 
 }  // namespace weir::kernels_eigen

@@ -22,7 +22,7 @@ using sdk::View;
 constexpr float kPi = std::numbers::pi_v<float>;
 
 /// A weight by the distance x >= 0, 0 from `radius` on.
-struct Sampler {
+struct ResizeFilter {
   float radius = 1;
   float (*weight)(float x, float radius) = nullptr;
 };
@@ -47,7 +47,7 @@ float MitchellCubic(float x, float) {
   return x >= 1 ? ((-7.0f / 18 * x + 2) * x - 10.0f / 3) * x + 16.0f / 9 : ((7.0f / 6 * x - 2) * x) * x + 8.0f / 9;
 }
 
-Sampler SamplerNamed(std::string_view name) {
+ResizeFilter ResizeFilterNamed(std::string_view name) {
   if (name == "lanczos1") return {1, Lanczos};
   if (name == "lanczos3") return {3, Lanczos};
   if (name == "lanczos5") return {5, Lanczos};
@@ -67,12 +67,12 @@ struct Span {
 };
 
 struct ScalePlan {
-  Sampler sampler;
+  ResizeFilter sampler;
   bool antialias = true;
 
   int32_t Prepare(sdk::Prep& prep) {
     const std::string_view name = prep.node().String("kernel_type", "lanczos3");
-    sampler = SamplerNamed(name);
+    sampler = ResizeFilterNamed(name);
     antialias = prep.node().Bool("antialias", true);
     return sampler.weight != nullptr ? WEIR_OK : prep.error().InvalidArgument("Unrecognized kernel type: ", name);
   }

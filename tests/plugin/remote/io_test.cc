@@ -136,6 +136,9 @@ TEST(Io, AJobReceivesWhatItWaitsFor) {
 }
 
 TEST(Io, AThreadThatWaitsReceivesOnceThePluginHasLeftItTheTurn) {
+  Event started;  // the first object starts the plugin's thread
+  Io::Get().Post([&started] { started.Set(); });
+  ASSERT_TRUE(started.Wait());
   int own = 0;
   for (int i = 0; i < 10000 && own < 3; ++i) {
     std::atomic<bool> came{false};
