@@ -18,7 +18,6 @@ using op::ShapeContext;
 using op::Value;
 
 Status SampleShape(ShapeContext& c) {
-  WEIR_TRY(CheckExtents(c, 0));
   WEIR_ASSIGN(PartialShape shape, c.shape_from(0));
   c.set_output(0, std::move(shape));
   return Status();
@@ -40,7 +39,6 @@ Status MultinomialShape(ShapeContext& c) {
 
 /// The shape in input 0, followed by that of the parameter in input 1.
 Status PerParameterShape(ShapeContext& c) {
-  WEIR_TRY(CheckExtents(c, 0));
   WEIR_ASSIGN(const PartialShape head, c.shape_from(0));
   WEIR_ASSIGN(PartialShape shape, Join(head, c.input(1)));
   c.set_output(0, std::move(shape));
