@@ -142,6 +142,8 @@ void Io::ReceiveOnce() {
       last = Clock::now();
     } else if (Clock::now() - last >= time) {
       break;
+    } else {
+      std::this_thread::yield();  // others may have no CPU but this one
     }
   }
   takes_job_ = std::thread::id();
@@ -299,6 +301,7 @@ bool Io::Receive(const std::function<bool()>& over, std::chrono::microseconds mo
   while (!over() && now < end && !context_.stopped()) {
     if (now < sleeps) {
       if (context_.poll_one() > 0) sleeps = now + polls;
+      else std::this_thread::yield();
     } else if (context_.run_one_until(end) == 0) {
       break;
     }
