@@ -75,10 +75,15 @@ Status DecodePaddedRaw(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(Tensor made, Tensor::Make(type, std::move(shape)));
   std::byte* to = made.mutable_raw();
   const auto whole = static_cast<size_t>(length);
+  const size_t number = NumberSize(type);
   for (const std::string& text : texts) {
-    std::string padded = text.substr(0, whole);
-    padded.resize(whole);
-    CopyNumbers(padded.data(), whole, NumberSize(type), little_endian, to);
+    const size_t given = std::min(text.size(), whole), full = given / number * number;
+    std::fill(to, to + whole, std::byte{0});
+    CopyNumbers(text.data(), full, number, little_endian, to);
+    if (given > full) {
+      const std::string padded = text.substr(full, given - full) + std::string(full + number - given, '\0');
+      CopyNumbers(padded.data(), number, number, little_endian, to + full);
+    }
     to += whole;
   }
   call.outputs[0] = std::move(made);
