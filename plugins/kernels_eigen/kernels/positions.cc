@@ -35,6 +35,7 @@ struct UnravelIndex {
       if (dims[i] == 0) {
         return error.InvalidArgument("Input dims cannot contain a dim of zero, but dims contains zero at index ", i);
       }
+      if (dims[i] < 0) return error.InvalidArgument("Input dims cannot be negative, got ", dims[i], " at index ", i);
       if (__builtin_mul_overflow(total, dims[i], &total)) return Overflow(error, dims);
     }
     for (int64_t k = 0; k < count; ++k) {

@@ -86,8 +86,9 @@ struct ScalePlan {
       if (!(middle >= 0 && middle <= static_cast<float>(inputs))) continue;
       const float reach = sampler.radius * width;
       const auto first = static_cast<int64_t>(std::max(0.0f, std::ceil(middle - reach - 0.5f)));
-      const auto last =
-          static_cast<int64_t>(std::min(static_cast<float>(inputs - 1), std::floor(middle + reach - 0.5f)));
+      // Beyond 2^24 pixels a float may be larger than the number that it stands for.
+      const float end = std::min(static_cast<float>(inputs - 1), std::floor(middle + reach - 0.5f));
+      const int64_t last = std::min(inputs - 1, static_cast<int64_t>(end));
       Span& span = spans[static_cast<size_t>(i)];
       span.start = first;
       float total = 0;
