@@ -358,8 +358,9 @@ session::MemoryReport LocalWorker::ReportMemory() const {
   return all;
 }
 
-/// True if nobody needs the step in this task any more. A master that sends values may do so after the end of the part.
+/// True if nobody needs the step in this task any more.
 bool LocalWorker::Forgets(const Call& call, const Status& status) {
+  // A master that the task cannot reach pushes values, perhaps after the end of the part.
   const bool foreign = !call.session->spec.known_as.job.empty();
   return status.ok() && !call.request.trace && !foreign && call.step->rendezvous->Empty();
 }

@@ -35,7 +35,7 @@ class MasterService {
  public:
   virtual ~MasterService() = default;
   virtual void Call(MasterCall call, MasterDone done) = 0;
-  /// For a thread that waits for a response; null: nothing helps. As long as the service.
+  /// For a thread that waits for a response; null: nothing helps. Valid as long as the service.
   virtual const runtime::WaitHelp* help() const { return nullptr; }
   /// True if steps have taken so little time that another thread is not worth it: MasterCall::on_this_thread.
   virtual bool StepsAreShort() const { return false; }

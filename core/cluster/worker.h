@@ -92,7 +92,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   virtual const device::DeviceSet* own_devices() const { return nullptr; }
   /// False if the task cannot reach the tasks that send to it: they call SendTensor.
   virtual bool pulls() const { return true; }
-  /// For a thread that waits for this worker; null: nothing helps. As long as the worker.
+  /// For a thread that waits for this worker; null: nothing helps. Valid as long as the worker.
   virtual const runtime::WaitHelp* help() const { return nullptr; }
   /// True if a part has taken so little time that another thread is not worth it: `StepRequest::on_this_thread`.
   virtual bool IsShort(uint64_t /*session*/, uint64_t /*part*/) const { return false; }

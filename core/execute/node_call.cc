@@ -238,7 +238,8 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(std::vector<Tensor> inputs, con
 
 namespace {
 
-/// InvalidArgument with TensorFlow's text if a vector of integers, which may be a shape, has a negative element.
+/// For a node whose outputs have no known shape although all operands are known: InvalidArgument with TensorFlow's text
+/// if a vector of integers, of which one is the shape, has a negative element.
 Status CheckExtents(std::span<const Tensor> operands) {
   const auto check = [](const auto values) {
     for (const int64_t extent : values) {

@@ -173,8 +173,7 @@ void DeclareCombined(OpRegistry& ops) {
       .NoGradient(kDiscrete)
       .Doc(
           "For each image the best boxes of all classes by NonMaxSuppressionV3 of each class, in order of their "
-          "scores, "
-          "and zeros behind the valid_detections; clip_boxes limits coordinates to [0, 1].");
+          "scores, and zeros behind the valid_detections; clip_boxes limits coordinates to [0, 1].");
 }
 
 void DeclareDrawing(OpRegistry& ops) {

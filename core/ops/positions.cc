@@ -56,8 +56,7 @@ void DeclarePositions(OpRegistry& ops) {
   Layout(ops, "DataFormatVecPermute")
       .Doc(
           "The elements, or rows of pairs, for the axes of src_format in the order of dst_format; of two elements "
-          "those "
-          "of the spatial axes.");
+          "those of the spatial axes.");
 }
 
 }  // namespace weir::ops

@@ -101,14 +101,6 @@ Result<PartialShape> MergePrefix(const PartialShape& shape, const PartialShape& 
   return merged;
 }
 
-Status CheckExtents(const op::ShapeContext& c, int i) {
-  const std::optional<std::vector<int64_t>> dims = c.ints(i);
-  for (const int64_t dim : dims.value_or(std::vector<int64_t>())) {
-    if (dim < 0) return InvalidArgument("Dimension {} must be >= 0", dim);
-  }
-  return Status();
-}
-
 Result<int64_t> DimFromScalar(const op::ShapeContext& c, int i) {
   WEIR_TRY(c.WithRank(i, 0).status());
   const std::optional<int64_t> dim = c.scalar_int(i);

@@ -47,8 +47,6 @@ Result<PartialShape> MergePrefix(const PartialShape& shape, const PartialShape& 
 /// The value of integer scalar input i, -1 if unknown. InvalidArgument if the input cannot be a scalar or the value is
 /// negative: "Dimension size, given by scalar input 1, must be non-negative but is -2".
 Result<int64_t> DimFromScalar(const op::ShapeContext& c, int i);
-/// InvalidArgument "Dimension -1 must be >= 0" if an element of integer vector input i, a shape, is known and negative.
-Status CheckExtents(const op::ShapeContext& c, int i);
 /// The axis in scalar input i for a shape of `rank` (-1 unknown) as a non-negative number; nullopt if it is not known
 /// yet.
 Result<std::optional<int>> AxisFromScalar(const op::ShapeContext& c, int i, int rank);
