@@ -24,6 +24,9 @@ namespace {
 /// How often a thread of the plugin looks whether nobody receives.
 constexpr std::chrono::microseconds kLook{500};
 
+/// How long the end of the process waits for what is ready.
+constexpr std::chrono::milliseconds kLast{100};
+
 constexpr std::string_view kUnix = "unix:";
 
 /// The parts of "host:port" and "[host]:port".
@@ -95,9 +98,9 @@ void Io::Start() {
   changed_.notify_one();
 }
 
-/// With turns_mutex_ held. Detached: one that has a job when all ends does not hold up the end.
+/// With turns_mutex_ held.
 void Io::StartThread() {
-  std::thread([this, generation = generation_] { Loop(generation); }).detach();
+  handles_.emplace_back([this, generation = generation_] { Loop(generation); });
   ++threads_;
 }
 
@@ -109,6 +112,18 @@ void Io::Stop() {
   heir_changed_.notify_all();
   if (IsInside()) return;
   changed_.wait(lock, [this] { return threads_ == 0 && !taken_; });
+  // Threads are joined, so that what libraries keep for each is gone. One that has a job does not hold up the end.
+  std::vector<std::thread> ended;
+  for (std::thread& each : std::exchange(handles_, {})) {
+    const std::thread::id id = each.get_id();
+    if (id == runs_job_ || id == std::this_thread::get_id()) {
+      each.detach();
+    } else {
+      ended.push_back(std::move(each));
+    }
+  }
+  lock.unlock();
+  for (std::thread& each : ended) each.join();
 }
 
 void Io::StopForGood() {
@@ -117,6 +132,11 @@ void Io::StopForGood() {
     over_ = true;
   }
   Stop();
+  if (IsInside()) return;
+  // What is ready runs, so that connections that were closed last end before the libraries that they use.
+  context_.restart();
+  const Clock::time_point end = Clock::now() + kLast;
+  while (Clock::now() < end && context_.poll_one() > 0) {}
 }
 
 /// A thread of the plugin: receives whenever it has a turn, until Stop.

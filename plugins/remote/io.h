@@ -170,6 +170,7 @@ class Io {
   bool stops_ = false;
   uint64_t generation_ = 0;  // of the threads: changes with a restart
   int threads_ = 0;          // of the plugin, without one that has a job
+  std::vector<std::thread> handles_;
   bool has_job_ = false;
   std::thread::id runs_job_;
   bool taken_ = false;    // a thread receives
