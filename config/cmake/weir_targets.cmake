@@ -218,19 +218,32 @@ function(weir_test_again)
   weir_discover(${arg_PROGRAM} "${arg_NAME}" "${arg_LABELS}" "${arg_ENVIRONMENT}" "${arg_NAME}." "${arg_FILTER}" 300)
 endfunction()
 
-# Adds each test of a program as a ctest test.
+# Adds each test of a program as a ctest test. With a sanitizer, a process takes most of the time of a test to start, and
+# each suite is a ctest test.
 function(weir_discover program name labels environment prefix filter timeout)
   set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache" ${environment})
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+  if(WEIR_SANITIZER_KIND)
+    math(EXPR timeout "${timeout} * 3")
+    set(text "")
+    foreach(variable IN ITEMS filter prefix labels environment timeout)
+      string(APPEND text "set(${variable} \"${${variable}}\")\n")
+    endforeach()
+    file(WRITE "${file}_suites.cmake" "set(program \"${PROJECT_BINARY_DIR}/tests/${program}\")
+set(folder \"${PROJECT_BINARY_DIR}\")\nset(list \"${file}_suites.txt\")\n${text}"
+      "include(\"${PROJECT_SOURCE_DIR}/config/cmake/weir_test_suites.cmake\")\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}_suites.cmake")
+    return()
+  endif()
   gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_tests
     TEST_PREFIX "${prefix}" TEST_FILTER "${filter}" WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
     PROPERTIES TIMEOUT ${timeout})
   # List properties do not survive discovery, so a file that ctest reads afterwards sets them.
-  set(properties "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
-  file(WRITE "${properties}" "foreach(test IN LISTS ${name}_tests)
+  file(WRITE "${file}_properties.cmake" "foreach(test IN LISTS ${name}_tests)
   set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\" ENVIRONMENT \"${environment}\")
 endforeach()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}_properties.cmake")
 endfunction()
 
 # weir_fuzz(NAME fuzz_graph_def SRCS a.cc DEPS graph [SEEDS dir]): a libFuzzer program in build/fuzz/fuzz; other presets

@@ -18,12 +18,34 @@ import lint
 NOT_COMPILED = (".md", ".tsv")
 
 
+ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+\.[^\s,]+)[^\n]* \(\d+ ms\)$", re.MULTILINE)
+STATES_OF_GTEST = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
+
+
 def cases(path):
     """Yields (name, state, output), state being passed, failed or skipped."""
     for case in tree.parse(path).getroot().iter("testcase"):
         state = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
-        output = case.findtext("system-out") or ""
-        yield case.get("name"), state, output
+        name, output = case.get("name"), case.findtext("system-out") or ""
+        if name.endswith(".*"):
+            yield from cases_of_suite(name, state, output)
+        else:
+            yield name, state, output
+
+
+def cases_of_suite(name, state, output):
+    """The cases of a suite that ran in one process, from what GoogleTest printed. A process that failed although none
+    of its tests did, as by a leak, counts as a failed case of the suite's name; so does one that ended before its
+    last test."""
+    prefix = re.match(r"(?:[^./]+\.(?=.+\.\*$))?", name).group()
+    begin, failed = 0, False
+    for end in ENDED.finditer(output):
+        failed = failed or end[1] == "FAILED"
+        yield prefix + end[2], STATES_OF_GTEST[end[1]], output[begin:end.end()]
+        begin = end.end()
+    ended = re.search(r"\[=+\] \d+ tests? from \d+ test suites? ran\.", output[begin:]) is not None
+    if not ended or (state == "failed" and not failed):
+        yield name, "failed", output[begin:]
 
 
 def skip_reason(output):

@@ -119,6 +119,44 @@ class Tables(unittest.TestCase):
         self.assertIn("two: lacks a half; Graph.F002_values was skipped\n", text)
 
 
+class Suites(unittest.TestCase):
+    RAN = ("[ RUN      ] Values/Graph.F001_a/0\nwords [       OK ] Values/Graph.F001_a/0 (5 ms)\n"
+           "[ RUN      ] Graph.F002_b\na_test.cc:3: Skipped\nno device\n[  SKIPPED ] Graph.F002_b (0 ms)\n")
+    BAD = "[ RUN      ] Graph.c\na_test.cc:7: Failure\n[  FAILED  ] Graph.c, where GetParam() = 1 (12 ms)\n"
+    END = "[==========] 2 tests from 1 test suite ran. (17 ms total)\n[  FAILED  ] Graph.c, where GetParam() = 1\n"
+
+    def cases(self, status, output, name="Graph.*"):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(f'<testsuite><testcase name="{name}" status="{status}"><system-out>{output}</system-out>'
+                       "</testcase></testsuite>")
+            file.flush()
+            return list(results.cases(file.name))
+
+    def states(self, *arguments, **keys):
+        return [(name, state) for name, state, _ in self.cases(*arguments, **keys)]
+
+    def test_each_test_of_a_suite_is_a_case(self):
+        self.assertEqual(self.states("run", self.RAN + self.END),
+                         [("Values/Graph.F001_a/0", "passed"), ("Graph.F002_b", "skipped")])
+        self.assertEqual(results.skip_reason(self.cases("run", self.RAN + self.END)[1][2]), "no device")
+        self.assertEqual(self.states("fail", self.RAN + self.BAD + self.END)[2:], [("Graph.c", "failed")])
+        self.assertIn("a_test.cc:7: Failure", self.cases("fail", self.RAN + self.BAD + self.END)[2][2])
+
+    def test_the_environment_stands_before_the_names(self):
+        for name in ("async.Graph.*", "async.Values/Graph.*"):
+            self.assertEqual(self.states("run", self.BAD + self.END, name=name), [("async.Graph.c", "failed")])
+        self.assertEqual(self.states("run", self.BAD + self.END, name="Values/Graph.*"), [("Graph.c", "failed")])
+
+    def test_a_process_that_fails_after_its_tests_is_a_failure(self):
+        cases = self.cases("fail", self.RAN + self.END + "leaked 80 bytes")
+        self.assertEqual(cases[2][:2], ("Graph.*", "failed"))
+        self.assertIn("leaked 80 bytes", cases[2][2])
+
+    def test_a_process_that_ends_within_a_test_is_a_failure(self):
+        for status in ("run", "fail"):
+            self.assertEqual(self.states(status, self.RAN + "[ RUN      ] Graph.d\n")[2:], [("Graph.*", "failed")])
+
+
 @mock.patch.object(features, "ROWS", 6)
 class Results(unittest.TestCase):
     def setUp(self):
