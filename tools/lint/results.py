@@ -35,16 +35,16 @@ def cases(path):
 
 def cases_of_suite(name, state, output):
     """The cases of a suite that ran in one process, from what GoogleTest printed. A process that failed although none
-    of its tests did, as by a leak, counts as a failed case of the suite's name; so does one that ended before its
-    last test."""
+    of its tests did, as by a leak, counts as a failed case of the suite's name; so does one that ran none or ended
+    before its last."""
     prefix = re.match(r"(?:[^./]+\.(?=.+\.\*$))?", name).group()
-    begin, failed = 0, False
+    begin, count, failed = 0, 0, False
     for end in ENDED.finditer(output):
-        failed = failed or end[1] == "FAILED"
+        count, failed = count + 1, failed or end[1] == "FAILED"
         yield prefix + end[2], STATES_OF_GTEST[end[1]], output[begin:end.end()]
         begin = end.end()
-    ended = re.search(r"\[=+\] \d+ tests? from \d+ test suites? ran\.", output[begin:]) is not None
-    if not ended or (state == "failed" and not failed):
+    ran = re.search(r"\[=+\] (\d+) tests? from \d+ test suites? ran\.", output[begin:])
+    if count == 0 or not ran or int(ran[1]) != count or (state == "failed" and not failed):
         yield name, "failed", output[begin:]
 
 

@@ -123,7 +123,11 @@ class Suites(unittest.TestCase):
     RAN = ("[ RUN      ] Values/Graph.F001_a/0\nwords [       OK ] Values/Graph.F001_a/0 (5 ms)\n"
            "[ RUN      ] Graph.F002_b\na_test.cc:3: Skipped\nno device\n[  SKIPPED ] Graph.F002_b (0 ms)\n")
     BAD = "[ RUN      ] Graph.c\na_test.cc:7: Failure\n[  FAILED  ] Graph.c, where GetParam() = 1 (12 ms)\n"
-    END = "[==========] 2 tests from 1 test suite ran. (17 ms total)\n[  FAILED  ] Graph.c, where GetParam() = 1\n"
+
+    @staticmethod
+    def end(count):
+        return (f"[==========] {count} tests from 1 test suite ran. (17 ms total)\n"
+                "[  FAILED  ] Graph.c, where GetParam() = 1\n")
 
     def cases(self, status, output, name="Graph.*"):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
@@ -136,23 +140,24 @@ class Suites(unittest.TestCase):
         return [(name, state) for name, state, _ in self.cases(*arguments, **keys)]
 
     def test_each_test_of_a_suite_is_a_case(self):
-        self.assertEqual(self.states("run", self.RAN + self.END),
+        self.assertEqual(self.states("run", self.RAN + self.end(2)),
                          [("Values/Graph.F001_a/0", "passed"), ("Graph.F002_b", "skipped")])
-        self.assertEqual(results.skip_reason(self.cases("run", self.RAN + self.END)[1][2]), "no device")
-        self.assertEqual(self.states("fail", self.RAN + self.BAD + self.END)[2:], [("Graph.c", "failed")])
-        self.assertIn("a_test.cc:7: Failure", self.cases("fail", self.RAN + self.BAD + self.END)[2][2])
+        self.assertEqual(results.skip_reason(self.cases("run", self.RAN + self.end(2))[1][2]), "no device")
+        self.assertEqual(self.states("fail", self.RAN + self.BAD + self.end(3))[2:], [("Graph.c", "failed")])
+        self.assertIn("a_test.cc:7: Failure", self.cases("fail", self.RAN + self.BAD + self.end(3))[2][2])
 
     def test_the_environment_stands_before_the_names(self):
         for name in ("async.Graph.*", "async.Values/Graph.*"):
-            self.assertEqual(self.states("run", self.BAD + self.END, name=name), [("async.Graph.c", "failed")])
-        self.assertEqual(self.states("run", self.BAD + self.END, name="Values/Graph.*"), [("Graph.c", "failed")])
+            self.assertEqual(self.states("run", self.BAD + self.end(1), name=name), [("async.Graph.c", "failed")])
+        self.assertEqual(self.states("run", self.BAD + self.end(1), name="Values/Graph.*"), [("Graph.c", "failed")])
 
     def test_a_process_that_fails_after_its_tests_is_a_failure(self):
-        cases = self.cases("fail", self.RAN + self.END + "leaked 80 bytes")
+        cases = self.cases("fail", self.RAN + self.end(2) + "leaked 80 bytes")
         self.assertEqual(cases[2][:2], ("Graph.*", "failed"))
         self.assertIn("leaked 80 bytes", cases[2][2])
 
-    def test_a_process_that_ends_within_a_test_is_a_failure(self):
+    def test_a_process_that_ends_within_a_test_or_runs_none_is_a_failure(self):
+        self.assertEqual(self.states("run", self.end(0)), [("Graph.*", "failed")])
         for status in ("run", "fail"):
             self.assertEqual(self.states(status, self.RAN + "[ RUN      ] Graph.d\n")[2:], [("Graph.*", "failed")])
 
