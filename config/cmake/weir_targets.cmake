@@ -1,6 +1,7 @@
 # Functions that define targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op. Headers
-# take most of the compile time, so all presets except dev compile eight sources of a target together; names in their
-# unnamed namespaces must differ. The preset dev finds a source that lacks an include.
+# take most of the compile time, so all presets except dev compile eight sources of a target together, 24 of a test, whose
+# templates are mostly the same; names in their unnamed namespaces must differ. The preset dev finds a source that lacks
+# an include.
 include(GoogleTest)
 
 # The folders of the public API. Only their libraries export symbols of weir::weir; all others stay hidden, and so does
@@ -191,7 +192,8 @@ function(weir_test)
     set(arg_TIMEOUT 300)
   endif()
   add_executable(${arg_NAME} ${arg_SRCS})
-  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
+    UNITY_BUILD_BATCH_SIZE 24)
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
   target_compile_options(${arg_NAME} PRIVATE ${weir_test_flags})

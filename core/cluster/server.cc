@@ -336,12 +336,13 @@ void Server::Stop() { core_->Stop(); }
 
 Status Server::Renew(const config::ClusterConfig& settings) {
   WEIR_ASSIGN(const LocalEnd self, EndFrom(settings, core_->options.task, core_->worker->incarnation()));
+  Status first;  // the others are renewed all the same
   for (const std::shared_ptr<Transport>& transport : core_->transports) {
     const Status status = transport->Renew(self);
     const bool has_none = status.code() == Code::kUnimplemented && self.security.tls_certificate.empty();
-    if (!status.ok() && !has_none) return status;
+    if (first.ok() && !has_none) first = status;
   }
-  return Status();
+  return first;
 }
 
 Status Server::Drain(Clock::time_point deadline) {

@@ -17,20 +17,20 @@
 namespace weir_remote {
 namespace {
 
-const std::string kSecret(kSecretBytes, 's');
+const std::string kGoodSecret(kSecretBytes, 's');
 
 /// A file in memory that holds the secret, with this size and these seals.
 class Offered {
  public:
   Offered(uint64_t bytes, int seals) : file_(::memfd_create("offered", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
     EXPECT_EQ(::ftruncate(file_, static_cast<off_t>(bytes)), 0);
-    EXPECT_EQ(::pwrite(file_, kSecret.data(), kSecret.size(), 0), static_cast<ssize_t>(kSecret.size()));
+    EXPECT_EQ(::pwrite(file_, kGoodSecret.data(), kGoodSecret.size(), 0), static_cast<ssize_t>(kGoodSecret.size()));
     EXPECT_TRUE(seals == 0 || ::fcntl(file_, F_ADD_SEALS, seals) == 0);
   }
   ~Offered() { ::close(file_); }
   Offered(const Offered&) = delete;
   Offered& operator=(const Offered&) = delete;
-  SharedOffer offer(const std::string& secret = kSecret) const {
+  SharedOffer offer(const std::string& secret = kGoodSecret) const {
     return {static_cast<uint32_t>(::getpid()), static_cast<uint32_t>(file_), kSharedBytes, secret};
   }
 
@@ -123,7 +123,7 @@ TEST(SharedMemory, F249_OnlySealedMemoryOfThisUserIsOpened) {
   EXPECT_NE(Refusal(Offered(kSharedBytes, kSealed).offer(std::string(kSecretBytes, 'x'))).find("not that of the peer"),
             std::string::npos);
   const auto named = [](int file) {
-    return Refusal({static_cast<uint32_t>(::getpid()), static_cast<uint32_t>(file), kSharedBytes, kSecret});
+    return Refusal({static_cast<uint32_t>(::getpid()), static_cast<uint32_t>(file), kSharedBytes, kGoodSecret});
   };
   int pipe_ends[2];
   ASSERT_EQ(::pipe(pipe_ends), 0);
@@ -138,11 +138,12 @@ TEST(SharedMemory, F249_OnlySealedMemoryOfThisUserIsOpened) {
 
 TEST(SharedMemory, F249_MalformedFramesAreRefused) {
   SharedOffer offer;
-  const SharedOffer good{7, 8, kSharedBytes, kSecret};
+  const SharedOffer good{7, 8, kSharedBytes, kGoodSecret};
   EXPECT_TRUE(DecodeOffer(EncodeOffer(good), offer).ok());
-  for (const SharedOffer& bad : {SharedOffer{0, 8, kSharedBytes, kSecret}, SharedOffer{7, 8, kSharedBytes + 1, kSecret},
-                                 SharedOffer{7, 8, UINT64_MAX, kSecret}, SharedOffer{7, 8, kSharedBytes, "short"},
-                                 SharedOffer{UINT32_MAX, 8, kSharedBytes, kSecret}}) {
+  for (const SharedOffer& bad :
+       {SharedOffer{0, 8, kSharedBytes, kGoodSecret}, SharedOffer{7, 8, kSharedBytes + 1, kGoodSecret},
+        SharedOffer{7, 8, UINT64_MAX, kGoodSecret}, SharedOffer{7, 8, kSharedBytes, "short"},
+        SharedOffer{UINT32_MAX, 8, kSharedBytes, kGoodSecret}}) {
     EXPECT_EQ(DecodeOffer(EncodeOffer(bad), offer).code, WEIR_INVALID_ARGUMENT);
   }
   SharedAnswer answer;

@@ -20,9 +20,9 @@ namespace {
 
 using testing::NodeLine;
 
-const TaskName kPs{"ps", 0}, kWorker{"worker", 0};
-const char kOnPs[] = "/job:ps/task:0";
-const char kOnWorker[] = "/job:worker/task:0";
+const TaskName kPsTask{"ps", 0}, kWorkerTask{"worker", 0};
+const char kPsDevice[] = "/job:ps/task:0";
+const char kWorkerDevice[] = "/job:worker/task:0";
 
 /// A task that answers a transfer of `held` when it is told to.
 class SlowLink final : public Worker {
@@ -101,21 +101,21 @@ std::vector<NodeLine> TwoTransfers() {
     node.device = device;
     return node;
   };
-  return {on(testing::Placeholder("x", PartialShape::Of({})), kOnPs),
-          {"later", "Neg", {"x"}, testing::kFloat, kOnPs},
-          {"soon", "Square", {"x"}, testing::kFloat, kOnPs},
-          {"a", "Exp", {"soon"}, testing::kFloat, kOnWorker},
-          {"b", "Neg", {"a"}, testing::kFloat, kOnWorker},
-          {"c", "Exp", {"b"}, testing::kFloat, kOnWorker},
-          {"y", "Add", {"c", "later"}, testing::kFloat, kOnWorker}};
+  return {on(testing::Placeholder("x", PartialShape::Of({})), kPsDevice),
+          {"later", "Neg", {"x"}, testing::kFloat, kPsDevice},
+          {"soon", "Square", {"x"}, testing::kFloat, kPsDevice},
+          {"a", "Exp", {"soon"}, testing::kFloat, kWorkerDevice},
+          {"b", "Neg", {"a"}, testing::kFloat, kWorkerDevice},
+          {"c", "Exp", {"b"}, testing::kFloat, kWorkerDevice},
+          {"y", "Add", {"c", "later"}, testing::kFloat, kWorkerDevice}};
 }
 
 class TransferOrder : public ::testing::TestWithParam<bool> {};
 
 TEST_P(TransferOrder, F259_ATransferWithSlackDoesNotDelayTheCriticalOne) {
   const bool late = GetParam();
-  testing::LocalCluster cluster({kWorker, kPs});
-  const auto link = std::make_shared<SlowLink>(*cluster.workers()->Find(kPs), "soon");
+  testing::LocalCluster cluster({kWorkerTask, kPsTask});
+  const auto link = std::make_shared<SlowLink>(*cluster.workers()->Find(kPsTask), "soon");
   cluster.workers()->Add(link);
   const Result<graph::Definition> graph = testing::MakeGraph(TwoTransfers());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();

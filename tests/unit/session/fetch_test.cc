@@ -35,9 +35,9 @@ using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
-constexpr int64_t kElements = 1 << 18;  // 1 MiB
+constexpr int64_t kFloatsOfMiB = 1 << 18;  // 1 MiB
 
-Tensor Filled(float value, int64_t elements = kElements) {
+Tensor FilledMiB(float value, int64_t elements = kFloatsOfMiB) {
   return Tensor::Vector<float>(std::vector<float>(static_cast<size_t>(elements), value));
 }
 
@@ -48,7 +48,7 @@ std::vector<NodeLine> Views() {
           {"still", "StopGradient", {"same"}, kFloat},
           Const("rows", Tensor::Vector<int32_t>({2, -1})),
           {"matrix", "Reshape", {"still", "rows"}, {{"T", DType::kFloat}, {"Tshape", DType::kInt32}}},
-          Const("c", Filled(5)),
+          Const("c", FilledMiB(5)),
           {"constant", "Identity", {"c"}, kFloat},
           {"square", "Square", {"x"}, kFloat},
           {"neg", "Neg", {"x"}, kFloat}};
@@ -69,11 +69,11 @@ std::vector<std::string> AllViews() {
 /// return their input.
 template <class Call>
 void ExpectSharedUntilWritten(const Call& call, bool waiting = false) {
-  Tensor x = Filled(3);
+  Tensor x = FilledMiB(3);
   std::vector<Tensor> first = call(x);
   ASSERT_EQ(first.size(), AllViews().size());
   for (size_t i = 0; i < kOfFeed.size(); ++i) EXPECT_EQ(first[i].raw(), x.raw()) << kOfFeed[i] << " was copied";
-  EXPECT_EQ(first[2].shape(), Shape::Of({2, kElements / 2}));
+  EXPECT_EQ(first[2].shape(), Shape::Of({2, kFloatsOfMiB / 2}));
   const std::byte* const constant = first[3].raw();
   EXPECT_EQ(first[4].raw(), constant) << "the constant was copied";
   x.mutable_as<float>()[7] = 9;
@@ -85,7 +85,7 @@ void ExpectSharedUntilWritten(const Call& call, bool waiting = false) {
     EXPECT_EQ(first[i].as<float>()[7], values[i]) << AllViews()[i];
     EXPECT_EQ(first[i].as<float>()[8], values[i] + 1) << AllViews()[i];
   }
-  const std::vector<Tensor> second = call(Filled(2));
+  const std::vector<Tensor> second = call(FilledMiB(2));
   ASSERT_EQ(second.size(), first.size());
   EXPECT_EQ(second[3].raw(), constant) << "the graph's constant has kept its memory";
   const std::vector<float> later = {2, 2, 2, 5, 5, waiting ? 2.0f : 4.0f, waiting ? 2.0f : -2.0f};
@@ -133,7 +133,7 @@ TEST(Fetches, ChosenByAMergeShareToo) {
   const std::unique_ptr<Session> session = Open(*graph);
   ASSERT_NE(session, nullptr);
   for (const bool p : {true, false}) {
-    const Tensor x = Filled(3);
+    const Tensor x = FilledMiB(3);
     const auto got =
         session->Run(std::vector<Feed>{{"p:0", Tensor::Scalar(p)}, {"x:0", x}}, std::vector<std::string>{"y:0"}, {});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -147,7 +147,7 @@ TEST(Fetches, OfPartsOfARunAreTheCallers) {
   const auto handle =
       session->PRunSetup(std::vector<std::string>{"x:0"}, std::vector<std::string>{"same:0", "neg:0"}, {});
   ASSERT_TRUE(handle.ok()) << handle.status().ToString();
-  Tensor x = Filled(3);
+  Tensor x = FilledMiB(3);
   const std::span<float> held = x.mutable_as<float>();
   Result<std::vector<Tensor>> same =
       session->PRun(*handle, std::vector<Feed>{{"x:0", x}}, std::vector<std::string>{"same:0"});
@@ -178,12 +178,12 @@ TEST(Fetches, OfMemoryThatIsOnlyLentAreCopies) {
 }
 
 TEST(Fetches, OfVariablesNeverAliasThem) {
-  const op::AttrList shape = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({kElements})}};
+  const op::AttrList shape = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({kFloatsOfMiB})}};
   for (const bool resource : {false, true}) {
     SCOPED_TRACE(resource ? "resource" : "reference");
     const op::AttrList type = {{resource ? "dtype" : "T", DType::kFloat}};
     std::vector<NodeLine> nodes = {
-        Placeholder("x", PartialShape::Of({kElements})),
+        Placeholder("x", PartialShape::Of({kFloatsOfMiB})),
         {"v", resource ? "VarHandleOp" : "VariableV2", {}, shape},
         {"set", resource ? "AssignVariableOp" : "Assign", {"v", "x"}, type},
         {"read", resource ? "ReadVariableOp" : "Identity", {"v"}, type},
@@ -193,7 +193,7 @@ TEST(Fetches, OfVariablesNeverAliasThem) {
     const Result<graph::Definition> graph = MakeGraph(nodes);
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
     const std::unique_ptr<Session> session = Open(*graph);
-    Tensor x = Filled(3);
+    Tensor x = FilledMiB(3);
     const std::vector<Feed> feeds = {{"x:0", x}, {"flat:0", Tensor::Vector<int32_t>({-1})}};
     ASSERT_TRUE(session->Run(feeds, {}, std::vector<std::string>{"set"}).ok());
     const std::vector<std::string> fetches =
@@ -219,13 +219,13 @@ TEST(Fetches, OutliveTheSessionAndItsGraph) {
   {
     const Result<graph::Definition> graph = MakeGraph(Views());
     const std::unique_ptr<Session> session = Open(*graph);
-    Result<std::vector<Tensor>> fetched = session->Run(std::vector<Feed>{{"x:0", Filled(3)}}, AllViews(), {});
+    Result<std::vector<Tensor>> fetched = session->Run(std::vector<Feed>{{"x:0", FilledMiB(3)}}, AllViews(), {});
     ASSERT_TRUE(fetched.ok());
     got = std::move(*fetched);
   }
-  EXPECT_EQ(got[0].as<float>()[kElements - 1], 3);
-  EXPECT_EQ(got[3].as<float>()[kElements - 1], 5);
-  EXPECT_EQ(got[5].as<float>()[kElements - 1], 9);
+  EXPECT_EQ(got[0].as<float>()[kFloatsOfMiB - 1], 3);
+  EXPECT_EQ(got[3].as<float>()[kFloatsOfMiB - 1], 5);
+  EXPECT_EQ(got[5].as<float>()[kFloatsOfMiB - 1], 9);
 }
 
 TEST(Fetches, MayTakeThePlaceOfTheFeeds) {
@@ -233,7 +233,7 @@ TEST(Fetches, MayTakeThePlaceOfTheFeeds) {
   const std::unique_ptr<Session> session = Open(*graph);
   const Result<CallableHandle> handle = session->MakeCallable({{"x:0"}, {"neg:0", "same:0"}, {}});
   ASSERT_TRUE(handle.ok());
-  std::vector<Tensor> state = {Filled(3)};
+  std::vector<Tensor> state = {FilledMiB(3)};
   for (int i = 0; i < 3; ++i) {
     const Status status = session->RunCallable(*handle, std::span(state).first(1), &state);
     ASSERT_TRUE(status.ok()) << status.ToString();
@@ -254,7 +254,7 @@ TEST(Fetches, OfAFewBytesTakeNoBlockOfTheHeap) {
   const Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const std::unique_ptr<Session> session = Open(*graph);
-  const std::vector<Tensor> feeds = {Filled(3, 4)};
+  const std::vector<Tensor> feeds = {FilledMiB(3, 4)};
   ASSERT_TRUE(session->Run(std::vector<Feed>{{"x:0", feeds[0]}}, {}, std::vector<std::string>{"set", "set_r"}).ok());
   std::vector<std::string> fetches = AllViews();
   fetches.insert(fetches.end(), {"v:0", "read:0"});
