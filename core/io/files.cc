@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
 // Linux transfers at most 2 GiB per call; smaller pieces limit the work lost to a signal.
-constexpr size_t kPieceBytes = 256 << 20;
+constexpr size_t kCallBytes = 256 << 20;
 
 Code CodeOf(int error) {
   switch (error) {
@@ -217,7 +217,7 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
   for (;;) {
     const size_t have = contents.size();
     const size_t room = std::max<size_t>(contents.capacity() - have, 64 << 10);
-    contents.resize(have + std::min(room, kPieceBytes));
+    contents.resize(have + std::min(room, kCallBytes));
     const ssize_t got = Retry([&] { return read(fd, contents.data() + have, contents.size() - have); });
     if (got < 0) return ErrnoStatus(errno, path);
     contents.resize(have + static_cast<size_t>(got));
@@ -283,7 +283,7 @@ Status InputFile::ReadAt(uint64_t offset, std::span<std::byte> to) const {
   }
   for (size_t done = 0; done < to.size();) {
     const ssize_t got = Retry([&] {
-      return pread(fd_, to.data() + done, std::min(to.size() - done, kPieceBytes), static_cast<off_t>(offset + done));
+      return pread(fd_, to.data() + done, std::min(to.size() - done, kCallBytes), static_cast<off_t>(offset + done));
     });
     if (got < 0) return ErrnoStatus(errno, path_);
     if (got == 0) return DataLoss("{}: the file shrank to {} bytes while it was read", path_, offset + done);
@@ -342,7 +342,7 @@ OutputFile::~OutputFile() {
 
 Status OutputFile::WriteOut(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t put = Retry([&] { return write(fd_, bytes.data(), std::min(bytes.size(), kPieceBytes)); });
+    const ssize_t put = Retry([&] { return write(fd_, bytes.data(), std::min(bytes.size(), kCallBytes)); });
     if (put < 0) return error_ = ErrnoStatus(errno, path_);
     written_ += static_cast<uint64_t>(put);
     bytes.remove_prefix(static_cast<size_t>(put));

@@ -22,7 +22,7 @@ using op::ShapeContext;
 constexpr std::string_view kRounded = "TensorFlow declares it not differentiable";
 
 /// Inputs of one shape; the last two are scalars min and max.
-Status RangeShape(ShapeContext& c) {
+Status FakeQuantShape(ShapeContext& c) {
   PartialShape shape = c.input(0);
   const int arrays = c.num_inputs() - 2;
   for (int i = 1; i < arrays; ++i) {
@@ -35,7 +35,7 @@ Status RangeShape(ShapeContext& c) {
 }
 
 /// The last two inputs are vectors with an element per channel, the last axis.
-Status ChannelRangeShape(ShapeContext& c) {
+Status FakeQuantChannelShape(ShapeContext& c) {
   WEIR_ASSIGN(PartialShape shape, c.WithRankAtLeast(0, 1));
   const int arrays = c.num_inputs() - 2;
   if (arrays > 1) {
@@ -120,8 +120,8 @@ void DeclareByInputs(OpRegistry& ops, const std::string& name, const op::ShapeFn
 
 void DeclareFakeQuant(OpRegistry& ops) {
   DeclareByAttrs(ops);
-  DeclareByInputs(ops, "FakeQuantWithMinMaxVars", RangeShape);
-  DeclareByInputs(ops, "FakeQuantWithMinMaxVarsPerChannel", ChannelRangeShape);
+  DeclareByInputs(ops, "FakeQuantWithMinMaxVars", FakeQuantShape);
+  DeclareByInputs(ops, "FakeQuantWithMinMaxVarsPerChannel", FakeQuantChannelShape);
 }
 
 }  // namespace weir::ops

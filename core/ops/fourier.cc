@@ -18,7 +18,7 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-enum class Direction : uint8_t { kForward, kInverse };
+enum class FourierDirection : uint8_t { kForward, kInverse };
 
 constexpr std::string_view kComplexT = "Tcomplex: {complex64, complex128} = DT_COMPLEX64";
 constexpr std::string_view kRealT = "Treal: {float, double} = DT_FLOAT";
@@ -32,7 +32,7 @@ op::ShapeFn ComplexShape(int rank) {
 }
 
 /// The last extents are those of fft_length, input 1; a forward transform keeps the frequencies 0 to n / 2 of the last.
-op::ShapeFn RealShape(int rank, Direction direction) {
+op::ShapeFn RealShape(int rank, FourierDirection direction) {
   return [rank, direction](ShapeContext& c) -> Status {
     WEIR_ASSIGN(PartialShape shape, c.WithRankAtLeast(0, rank));
     WEIR_ASSIGN(const PartialShape vector, c.WithRank(1, 1));
@@ -42,7 +42,7 @@ op::ShapeFn RealShape(int rank, Direction direction) {
     for (int i = 0; i < rank; ++i) {
       int64_t extent = lengths ? (*lengths)[static_cast<size_t>(i)] : -1;
       if (lengths && extent < 0) return InvalidArgument("fft_length[{}] must >= 0, but got: {}", i, extent);
-      if (direction == Direction::kForward && i == rank - 1 && extent > 0) extent = extent / 2 + 1;
+      if (direction == FourierDirection::kForward && i == rank - 1 && extent > 0) extent = extent / 2 + 1;
       shape.set_dim(shape.rank() - rank + i, extent);
     }
     c.set_output(0, std::move(shape));
@@ -102,8 +102,8 @@ void DeclareComplex(OpRegistry& ops, int rank, std::string_view suffix) {
 
 void DeclareReal(OpRegistry& ops, int rank, std::string_view suffix) {
   const std::string forward = fmt::format("RFFT{}", suffix), inverse = fmt::format("IRFFT{}", suffix);
-  const auto declare = [&](const std::string& name, Direction direction) {
-    const bool ahead = direction == Direction::kForward;
+  const auto declare = [&](const std::string& name, FourierDirection direction) {
+    const bool ahead = direction == FourierDirection::kForward;
     return ops.Declare(name)
         .In(ahead ? "input: Treal" : "input: Tcomplex")
         .In("fft_length: int32")
@@ -112,7 +112,7 @@ void DeclareReal(OpRegistry& ops, int rank, std::string_view suffix) {
         .Attr(kComplexT)
         .Shape(RealShape(rank, direction));
   };
-  declare(forward, Direction::kForward)
+  declare(forward, FourierDirection::kForward)
       .Doc(fmt::format("The Fourier transform of real numbers along the last {} axes, of which the first fft_length "
                        "elements are taken; the last axis of the output has the frequencies 0 to n / 2.",
                        rank))
@@ -124,7 +124,7 @@ void DeclareReal(OpRegistry& ops, int rank, std::string_view suffix) {
         const Value dx = g.Mul(back, Points(g, back, g.X(1)));
         return std::vector<Grad>{Widened(g, dx, g.X(0)), Grad::None()};
       });
-  declare(inverse, Direction::kInverse)
+  declare(inverse, FourierDirection::kInverse)
       .Doc(fmt::format("The inverse of RFFT{}: real numbers with the extents fft_length in the last {} axes.", suffix,
                        rank))
       .Grad([forward, rank](GradContext& g) -> Result<std::vector<Grad>> {

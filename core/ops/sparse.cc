@@ -211,7 +211,7 @@ void DeclareConversions(OpRegistry& ops) {
       .Doc("The coordinates of a sparse tensor's entries in new_shape, whose one -1 follows from the size.");
 }
 
-void DeclareParts(OpRegistry& ops) {
+void DeclareSparseParts(OpRegistry& ops) {
   SparseOp(ops, "SparseConcat")
       .In("indices: N*int64")
       .In("values: N*T")
@@ -293,7 +293,7 @@ void DeclareParts(OpRegistry& ops) {
 
 void DeclareSparse(OpRegistry& ops) {
   DeclareConversions(ops);
-  DeclareParts(ops);
+  DeclareSparseParts(ops);
 }
 
 }  // namespace weir::ops

@@ -89,7 +89,7 @@ Status RegexMatchShape(ShapeContext& c) {
 
 OpBuilder Text(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
 
-void DeclareParts(OpRegistry& ops) {
+void DeclareStringParts(OpRegistry& ops) {
   Text(ops, "StringLength")
       .In("input: string")
       .Out("output: int32")
@@ -231,7 +231,7 @@ void DeclarePatterns(OpRegistry& ops) {
 }  // namespace
 
 void DeclareStrings(OpRegistry& ops) {
-  DeclareParts(ops);
+  DeclareStringParts(ops);
   DeclarePieces(ops);
   DeclarePatterns(ops);
 }

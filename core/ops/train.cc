@@ -22,7 +22,7 @@ using op::ShapeFn;
 enum class Holder { kRef, kResource };
 
 /// One row of the gradient for each of the variable's, or for each of the rows `indices`.
-enum class Rows { kAll, kIndexed };
+enum class StepRows { kAll, kIndexed };
 
 /// An update: the variable and its slots, followed by the other inputs in the kernel's order.
 struct Step {
@@ -72,7 +72,7 @@ Result<PartialShape> HeldShape(ShapeContext& c, Holder holder, int i) {
 }
 
 /// Variable, slots, gradient and output reference have one shape; the other inputs are scalars.
-ShapeFn StepShape(const Step& step, Holder holder, Rows rows) {
+ShapeFn StepShape(const Step& step, Holder holder, StepRows rows) {
   return [&step, holder, rows](ShapeContext& c) -> Status {
     PartialShape shape;
     int i = 0;
@@ -83,7 +83,7 @@ ShapeFn StepShape(const Step& step, Holder holder, Rows rows) {
     for (std::string_view number : step.numbers) {
       if (number != step.gradient) {
         WEIR_TRY(c.WithRank(i, 0).status());
-      } else if (rows == Rows::kAll) {
+      } else if (rows == StepRows::kAll) {
         WEIR_ASSIGN(shape, shape.Merge(c.input(i)));
       } else {
         WEIR_TRY(CheckGradientRows(shape, c.input(i), c.input(i + 1)));
@@ -96,35 +96,35 @@ ShapeFn StepShape(const Step& step, Holder holder, Rows rows) {
   };
 }
 
-void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holder holder, Rows rows,
+void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holder holder, StepRows rows,
                  std::string_view doc) {
-  const std::string op =
-      fmt::format("{}{}Apply{}", holder == Holder::kRef ? "" : "Resource", rows == Rows::kAll ? "" : "Sparse", name);
+  const std::string op = fmt::format("{}{}Apply{}", holder == Holder::kRef ? "" : "Resource",
+                                     rows == StepRows::kAll ? "" : "Sparse", name);
   OpBuilder declared = ops.Declare(op).Is(Category::kTraining);
   for (std::string_view held : step.held) {
     declared.In(fmt::format("{}: {}", held, holder == Holder::kRef ? "Ref(T)" : "resource"));
   }
   for (std::string_view number : step.numbers) {
     declared.In(fmt::format("{}: {}", number, number == "global_step" ? "int64" : "T"));
-    if (number == step.gradient && rows == Rows::kIndexed) declared.In("indices: Tindices");
+    if (number == step.gradient && rows == StepRows::kIndexed) declared.In("indices: Tindices");
   }
   if (holder == Holder::kRef) declared.Out("out: Ref(T)");
   declared.Attr(kNumberT).Attr("use_locking: bool = false");
-  if (rows == Rows::kIndexed) declared.Attr("Tindices: {int32, int64}");
+  if (rows == StepRows::kIndexed) declared.Attr("Tindices: {int32, int64}");
   if (step.flag != nullptr) declared.Attr(step.flag);
   if (holder == Holder::kResource) declared.Stateful();
-  declared.Doc(rows == Rows::kAll ? std::string(doc) : fmt::format("{} Of the rows `indices`, in order.", doc))
+  declared.Doc(rows == StepRows::kAll ? std::string(doc) : fmt::format("{} Of the rows `indices`, in order.", doc))
       .Shape(StepShape(step, holder, rows))
       .NoGradient("a step changes variables; it is not a function of them");
 }
 
 void DeclareDense(OpRegistry& ops, std::string_view name, const Step& step, std::string_view doc) {
-  DeclareStep(ops, name, step, Holder::kRef, Rows::kAll, doc);
-  DeclareStep(ops, name, step, Holder::kResource, Rows::kAll, doc);
+  DeclareStep(ops, name, step, Holder::kRef, StepRows::kAll, doc);
+  DeclareStep(ops, name, step, Holder::kResource, StepRows::kAll, doc);
 }
 void DeclareSparse(OpRegistry& ops, std::string_view name, const Step& step, std::string_view doc) {
-  DeclareStep(ops, name, step, Holder::kRef, Rows::kIndexed, doc);
-  DeclareStep(ops, name, step, Holder::kResource, Rows::kIndexed, doc);
+  DeclareStep(ops, name, step, Holder::kRef, StepRows::kIndexed, doc);
+  DeclareStep(ops, name, step, Holder::kResource, StepRows::kIndexed, doc);
 }
 void DeclareBoth(OpRegistry& ops, std::string_view name, const Step& step, std::string_view doc) {
   DeclareDense(ops, name, step, doc);
@@ -167,8 +167,8 @@ void DeclareMomenta(OpRegistry& ops) {
               "use_nesterov.");
   const char* kKerasDoc =
       "accum = accum * momentum - lr * grad; var += accum, or var += accum * momentum - lr * grad if use_nesterov.";
-  DeclareStep(ops, "KerasMomentum", kMomentum, Holder::kResource, Rows::kAll, kKerasDoc);
-  DeclareStep(ops, "KerasMomentum", kMomentum, Holder::kResource, Rows::kIndexed, kKerasDoc);
+  DeclareStep(ops, "KerasMomentum", kMomentum, Holder::kResource, StepRows::kAll, kKerasDoc);
+  DeclareStep(ops, "KerasMomentum", kMomentum, Holder::kResource, StepRows::kIndexed, kKerasDoc);
   DeclareDense(ops, "Adam", kAdam,
                "With rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power): m += (1 - beta1) * (grad - m); "
                "v += (1 - beta2) * (grad^2 - v); var -= rate * m / (sqrt(v) + epsilon), where use_nesterov takes "

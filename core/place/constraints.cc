@@ -36,9 +36,9 @@ DeviceName Override(const DeviceName& strong, const DeviceName& weak) {
   return merged;
 }
 
-enum class Join { kEdge, kLoop, kClass };
+enum class JoinKind { kEdge, kLoop, kClass };
 
-const char* WhyJoined(Join join) { return join == Join::kLoop ? ". The nodes of a loop share a device" : ""; }
+const char* WhyJoined(JoinKind join) { return join == JoinKind::kLoop ? ". The nodes of a loop share a device" : ""; }
 
 class Constrainer {
  public:
@@ -156,7 +156,7 @@ class Constrainer {
         if (!TiesToProducer(step_.TypeOf(input))) continue;
         const bool asks = !asked_.For(*node.source).empty();
         if (!TiesToProducer(step_.TypeOf(input), taken[k], asks)) continue;
-        WEIR_TRY(Unite(input.node, i, Join::kEdge));
+        WEIR_TRY(Unite(input.node, i, JoinKind::kEdge));
       }
     }
     return Status();
@@ -178,7 +178,7 @@ class Constrainer {
         } else if (first < 0) {
           first = i;
         } else {
-          WEIR_TRY(Unite(first, i, Join::kLoop));
+          WEIR_TRY(Unite(first, i, JoinKind::kLoop));
         }
       }
     }
@@ -218,13 +218,13 @@ class Constrainer {
       for (const std::string_view target : names) {
         const auto found = by_name.find(target);
         const int other = found != by_name.end() ? found->second : strangers.emplace(target, i).first->second;
-        WEIR_TRY(Unite(other, i, Join::kClass));
+        WEIR_TRY(Unite(other, i, JoinKind::kClass));
       }
     }
     return Status();
   }
 
-  Status Unite(int a, int b, Join join) {
+  Status Unite(int a, int b, JoinKind join) {
     if ((std::max(a, b) >= inside_) != bystanders_) return Status();
     const int from = std::max(Find(a), Find(b));
     const int to = std::min(Find(a), Find(b));
@@ -243,8 +243,8 @@ class Constrainer {
   }
 
   /// False if soft placement separates the two.
-  Result<bool> Merge(Root& kept, const Root& added, int a, int b, Join join) {
-    const bool soft = join == Join::kClass && options_.allow_soft_placement;
+  Result<bool> Merge(Root& kept, const Root& added, int a, int b, JoinKind join) {
+    const bool soft = join == JoinKind::kClass && options_.allow_soft_placement;
     const DeviceMask both = support_.And(kept.mask, added.mask);
     if (support_.Empty(both)) {
       if (soft && !support_.Empty(kept.mask) && !support_.Empty(added.mask)) return Apart(a, b, "no device runs both");
@@ -273,8 +273,8 @@ class Constrainer {
     return false;
   }
 
-  Status StatesApart(const std::string& first, const std::string& second, int a, int b, Join join) const {
-    if (join == Join::kEdge) {
+  Status StatesApart(const std::string& first, const std::string& second, int a, int b, JoinKind join) const {
+    if (join == JoinKind::kEdge) {
       return graph::AtNode(
           InvalidArgument("Cannot place the graph because a reference or resource edge connects colocation groups with "
                           "incompatible assigned devices: {} vs {}. The edge src node is {}, and the dst node is {}.",
@@ -288,7 +288,7 @@ class Constrainer {
   const Request& RequestAt(int r) const { return requests_[r]; }
 
   /// False if soft placement separates the two.
-  Result<bool> MergeStates(Root& kept, const Root& added, int a, int b, Join join) {
+  Result<bool> MergeStates(Root& kept, const Root& added, int a, int b, JoinKind join) {
     if (added.state < 0) return true;
     if (kept.state < 0) {
       kept.state = added.state;
@@ -298,10 +298,10 @@ class Constrainer {
     const Request& second = RequestAt(added.state);
     const bool soft = options_.allow_soft_placement;
     const bool agree = device::MergeNames(second.spec, first.spec, false).ok();
-    if (soft && !agree && join == Join::kClass) return Apart(a, b, "their states ask for different devices");
+    if (soft && !agree && join == JoinKind::kClass) return Apart(a, b, "their states ask for different devices");
     Result<DeviceName> merged = device::MergeNames(second.spec, first.spec, soft);
     if (!merged.ok()) {
-      if (join == Join::kClass) return CannotMerge(merged.status(), second.node, first.node, join);
+      if (join == JoinKind::kClass) return CannotMerge(merged.status(), second.node, first.node, join);
       return graph::AtNode(
           InvalidArgument("Cannot place the graph because a reference or resource edge connects colocation groups with "
                           "incompatible resource devices: {} vs {}. The edge src node is {}, and the dst node is {}.",
@@ -314,7 +314,7 @@ class Constrainer {
     return true;
   }
 
-  void MergeRequests(Root& kept, const Root& added, Join join) {
+  void MergeRequests(Root& kept, const Root& added, JoinKind join) {
     if (added.request < 0) return;
     if (kept.request < 0) {
       kept.request = added.request;
@@ -333,7 +333,7 @@ class Constrainer {
     kept.request = static_cast<int>(requests_.size()) - 1;
   }
 
-  void NoteDropped(const Request& first, const Request& second, Join join) {
+  void NoteDropped(const Request& first, const Request& second, JoinKind join) {
     result_.notes.push_back(
         fmt::format("{}, in one group with it {}: neither is kept{}", Asking(first), Asking(second), WhyJoined(join)));
   }
@@ -346,7 +346,7 @@ class Constrainer {
   }
 
   /// As in TensorFlow, the node that requests the colocation comes first.
-  Status CannotMerge(const Status& why, int later, int earlier, Join join) const {
+  Status CannotMerge(const Status& why, int later, int earlier, JoinKind join) const {
     return graph::AtNode(
         why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
                                 "{{{{colocation_node {}}}}}: ",
