@@ -1,6 +1,7 @@
 # Read by ctest, which sets program, filter, prefix, labels, environment, folder, list and timeout before: one ctest test
-# for each GoogleTest suite of the program, <prefix><suite>.*, which runs the suite's tests in one process. `list` is the
-# file that keeps the program's answer.
+# for each GoogleTest suite of the program, <prefix><suite>.*, which runs the suite's tests in one process; <suite>.*2 and
+# so on for every 50 tests more, so that no processor waits for a large one. `list` is the file that keeps the program's
+# answer.
 if(NOT EXISTS "${program}")
   return()  # ctest selects by label, and a preset builds the labels that it runs
 endif()
@@ -12,24 +13,34 @@ endif()
 # A suite is a line such as "Suite." or "Values/Suite/0.  # TypeParam = float"; its tests follow, indented.
 set(suite "")
 set(tests "")
-macro(weir_end_suite)
+macro(weir_add_tests)
   if(NOT tests STREQUAL "")
-    string(SUBSTRING "${tests}" 1 -1 tests)
-    add_test("${prefix}${suite}*" "${program}" "--gtest_filter=${tests}")
-    set_tests_properties("${prefix}${suite}*" PROPERTIES WORKING_DIRECTORY "${folder}" TIMEOUT ${timeout}
+    set(name "${prefix}${suite}*")
+    if(part GREATER 1)
+      string(APPEND name "${part}")
+    endif()
+    string(REPLACE ";" ":" tests "${tests}")
+    add_test("${name}" "${program}" "--gtest_filter=${tests}")
+    set_tests_properties("${name}" PROPERTIES WORKING_DIRECTORY "${folder}" TIMEOUT ${timeout}
       LABELS "${labels}" ENVIRONMENT "${environment}")
   endif()
   set(tests "")
 endmacro()
 file(STRINGS "${list}" lines REGEX "^ *[A-Za-z0-9_]")
 foreach(line IN LISTS lines)
-  string(REGEX REPLACE " *#.*$" "" name "${line}")
-  if(name MATCHES "^[^ ]+\\.$")
-    weir_end_suite()
-    set(suite "${name}")
-  elseif(NOT "${suite}${name}" MATCHES "DISABLED_")
-    string(STRIP "${name}" name)
-    string(APPEND tests ":${suite}${name}")
+  string(REGEX REPLACE " *#.*$" "" test "${line}")
+  list(LENGTH tests count)
+  if(test MATCHES "^[^ ]+\\.$")
+    weir_add_tests()
+    set(suite "${test}")
+    set(part 1)
+  elseif(test MATCHES "^  " AND NOT "${suite}${test}" MATCHES "DISABLED_")
+    if(count EQUAL 50)
+      weir_add_tests()
+      math(EXPR part "${part} + 1")
+    endif()
+    string(STRIP "${test}" test)
+    list(APPEND tests "${suite}${test}")
   endif()
 endforeach()
-weir_end_suite()
+weir_add_tests()

@@ -18,6 +18,7 @@ import lint
 NOT_COMPILED = (".md", ".tsv")
 
 
+SUITE = re.compile(r"\.\*\d*$")  # in ctest's name of what ran in one process
 ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+\.[^\s,]+)[^\n]* \(\d+ ms\)$", re.MULTILINE)
 STATES_OF_GTEST = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
@@ -27,7 +28,7 @@ def cases(path):
     for case in tree.parse(path).getroot().iter("testcase"):
         state = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
         name, output = case.get("name"), case.findtext("system-out") or ""
-        if name.endswith(".*"):
+        if SUITE.search(name):
             yield from cases_of_suite(name, state, output)
         else:
             yield name, state, output
@@ -37,7 +38,7 @@ def cases_of_suite(name, state, output):
     """The cases of a suite that ran in one process, from what GoogleTest printed. A process that failed although none
     of its tests did, as by a leak, counts as a failed case of the suite's name; so does one that ran none or ended
     before its last."""
-    prefix = re.match(r"(?:[^./]+\.(?=.+\.\*$))?", name).group()
+    prefix = re.match(r"(?:[^./]+\.(?=.+\.\*\d*$))?", name).group()
     begin, count, failed = 0, 0, False
     for end in ENDED.finditer(output):
         count, failed = count + 1, failed or end[1] == "FAILED"

@@ -147,7 +147,7 @@ class Suites(unittest.TestCase):
         self.assertIn("a_test.cc:7: Failure", self.cases("fail", self.RAN + self.BAD + self.end(3))[2][2])
 
     def test_the_environment_stands_before_the_names(self):
-        for name in ("async.Graph.*", "async.Values/Graph.*"):
+        for name in ("async.Graph.*", "async.Values/Graph.*", "async.Graph.*2"):
             self.assertEqual(self.states("run", self.BAD + self.end(1), name=name), [("async.Graph.c", "failed")])
         self.assertEqual(self.states("run", self.BAD + self.end(1), name="Values/Graph.*"), [("Graph.c", "failed")])
 
