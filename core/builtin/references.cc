@@ -26,7 +26,8 @@ Result<std::shared_ptr<Resource>> ReferredResource(const kernel::BuiltinCall& ca
   handle.container = names[0];
   handle.name = names[1];
   handle.type_name = type_name;
-  return call.scope->Find(handle);
+  const bool of_step = call.step_scope != nullptr && call.step_scope->Owns(handle);
+  return (of_step ? call.step_scope : call.scope)->Find(handle);
 }
 
 }  // namespace weir::builtin

@@ -13,8 +13,8 @@ namespace weir::builtin {
 /// Replaces the handle in output `i` by a reference.
 void ReferToHandle(kernel::BuiltinCall& call, size_t i);
 
-/// The resource of a type that the reference in input `i` names, on the device of the node. InvalidArgument if the
-/// input is no reference; NotFound with TensorFlow's text.
+/// The resource of a type that the reference in input `i` names, of the step or the session, on the device of the node.
+/// InvalidArgument if the input is no reference; NotFound with TensorFlow's text.
 Result<std::shared_ptr<Resource>> ReferredResource(const kernel::BuiltinCall& call, size_t i,
                                                    std::string_view type_name);
 

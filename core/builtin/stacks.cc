@@ -6,6 +6,7 @@
 #include "core/builtin/families.h"
 #include "core/builtin/handles.h"
 #include "core/builtin/operands.h"
+#include "core/builtin/references.h"
 
 namespace weir::builtin {
 namespace {
@@ -65,19 +66,29 @@ class Stack final : public Resource {
   bool closed_ = false;
 };
 
-Status MakeStack(kernel::BuiltinCall& call) {
-  if (call.inputs[0].shape().rank() != 0) {
-    return InvalidArgument("Stack size must be a scalar, but had shape: {}", call.inputs[0].shape().ToString());
-  }
-  WEIR_ASSIGN(const int32_t max_size, Scalar<int32_t>(call, 0, "max_size"));
+Status MakeStackOfAtMost(kernel::BuiltinCall& call, int32_t max_size) {
   WEIR_ASSIGN(const DType type, call.attrs.Type("elem_type"));
   WEIR_ASSIGN(std::string name, call.attrs.String("stack_name"));
   if (name.empty()) name = call.node_name;
   return OutputOfStep(call, 0, std::make_shared<Stack>(std::move(name), type, max_size));
 }
 
+Status MakeStack(kernel::BuiltinCall& call) {
+  if (call.inputs[0].shape().rank() != 0) {
+    return InvalidArgument("Stack size must be a scalar, but had shape: {}", call.inputs[0].shape().ToString());
+  }
+  WEIR_ASSIGN(const int32_t max_size, Scalar<int32_t>(call, 0, "max_size"));
+  return MakeStackOfAtMost(call, max_size);
+}
+
+Status MakeReferredStack(kernel::BuiltinCall& call) {
+  WEIR_TRY(MakeStackOfAtMost(call, -1));
+  ReferToHandle(call, 0);
+  return Status();
+}
+
 Status PushOnStack(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const std::shared_ptr<Stack> stack, ResourceOf<Stack>(call, 0));
+  WEIR_ASSIGN(const std::shared_ptr<Stack> stack, ResourceBehind<Stack>(call, 0));
   const Tensor& element = call.inputs[1];
   if (element.dtype() != stack->type()) {
     return InvalidArgument("Must have type {} but got {}", Name(stack->type()), Name(element.dtype()));
@@ -88,7 +99,7 @@ Status PushOnStack(kernel::BuiltinCall& call) {
 }
 
 Status PopFromStack(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const std::shared_ptr<Stack> stack, ResourceOf<Stack>(call, 0));
+  WEIR_ASSIGN(const std::shared_ptr<Stack> stack, ResourceBehind<Stack>(call, 0));
   WEIR_ASSIGN(const DType type, call.attrs.Type("elem_type"));
   if (type != stack->type()) {
     return InvalidArgument("Must have type {} but got {}", Name(stack->type()), Name(type));
@@ -98,7 +109,7 @@ Status PopFromStack(kernel::BuiltinCall& call) {
 }
 
 Status CloseStack(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const std::shared_ptr<Stack> stack, ResourceOf<Stack>(call, 0));
+  WEIR_ASSIGN(const std::shared_ptr<Stack> stack, ResourceBehind<Stack>(call, 0));
   stack->Close();
   return Status();
 }
@@ -107,9 +118,12 @@ Status CloseStack(kernel::BuiltinCall& call) {
 
 void AddStacks(kernel::KernelRegistry& kernels) {
   kernels.AddHost("StackV2", MakeStack);
-  kernels.AddHost("StackPushV2", PushOnStack, kernel::InputUse::kKept);
-  kernels.AddHost("StackPopV2", PopFromStack);
-  kernels.AddHost("StackCloseV2", CloseStack);
+  kernels.AddHost("Stack", MakeReferredStack);
+  for (const std::string version : {"", "V2"}) {
+    kernels.AddHost("StackPush" + version, PushOnStack, kernel::InputUse::kKept);
+    kernels.AddHost("StackPop" + version, PopFromStack);
+    kernels.AddHost("StackClose" + version, CloseStack);
+  }
 }
 
 }  // namespace weir::builtin

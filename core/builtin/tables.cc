@@ -7,6 +7,7 @@
 #include "core/builtin/handles.h"
 #include "core/builtin/operands.h"
 #include "core/builtin/pieces.h"
+#include "core/builtin/references.h"
 #include "core/builtin/table.h"
 #include "core/io/files.h"
 #include "core/tensor/number.h"
@@ -39,7 +40,9 @@ Status CheckDenseKeys(const kernel::BuiltinCall& call, const LookupTable::Option
   return InvalidArgument("max_load_factor must be between 0 and 1, got: {}", load);
 }
 
-Status MakeTable(kernel::BuiltinCall& call, TableKind kind) {
+enum class Names : uint8_t { kHandle, kReference };
+
+Status MakeTable(kernel::BuiltinCall& call, TableKind kind, Names names) {
   LookupTable::Options options;
   options.kind = kind;
   WEIR_ASSIGN(options.key, call.attrs.Type("key_dtype"));
@@ -61,16 +64,21 @@ Status MakeTable(kernel::BuiltinCall& call, TableKind kind) {
                 return std::shared_ptr<Resource>(std::make_shared<LookupTable>(options));
               }));
   const auto table = std::dynamic_pointer_cast<LookupTable>(made);
-  if (table && table->options().SameTypes(options)) return Status();
   const std::string name = call.outputs[0].as<ResourceHandle>()[0].name;
+  if (names == Names::kReference) ReferToHandle(call, 0);
+  if (table && table->options().SameTypes(options)) return Status();
   if (!table) return InvalidArgument("'{}' is no table", name);
   return InvalidArgument("Conflicting key/value dtypes {}->{} with {}-{} for table {}", Name(options.key),
                          Name(options.value), Name(table->options().key), Name(table->options().value), name);
 }
 
 Result<Table> TableToInitialize(const kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(Table table, ResourceBehind<LookupTable>(call, 0));
   if (table->options().kind == TableKind::kStatic) return table;
+  if (call.inputs[0].dtype() != DType::kResource) {
+    const std::span<const std::string> names = call.inputs[0].as<std::string>();
+    return InvalidArgument("Table {} {} is not initializable", names[0], names[1]);
+  }
   const ResourceHandle& handle = call.inputs[0].as<ResourceHandle>()[0];
   return InvalidArgument("Table {} {} is not initializable", handle.container, handle.name);
 }
@@ -81,28 +89,29 @@ Status InitializeTable(kernel::BuiltinCall& call) {
 }
 
 Status InsertIntoTable(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(const Table table, ResourceBehind<LookupTable>(call, 0));
   return table->Insert(call.inputs[1], call.inputs[2], LookupTable::Replace::kNothing);
 }
 
 Status ImportTable(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(const Table table, ResourceBehind<LookupTable>(call, 0));
+  if (table->options().kind == TableKind::kStatic) return table->Initialize(call.inputs[1], call.inputs[2]);
   return table->Insert(call.inputs[1], call.inputs[2], LookupTable::Replace::kAll);
 }
 
 Status RemoveFromTable(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(const Table table, ResourceBehind<LookupTable>(call, 0));
   return table->Remove(call.inputs[1]);
 }
 
 Status FindInTable(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(const Table table, ResourceBehind<LookupTable>(call, 0));
   WEIR_ASSIGN(call.outputs[0], table->Find(call.inputs[1], call.inputs[2]));
   return Status();
 }
 
 Status ExportTable(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(const Table table, ResourceBehind<LookupTable>(call, 0));
   WEIR_ASSIGN(const DType key, call.attrs.Type("Tkeys"));
   WEIR_ASSIGN(const DType value, call.attrs.Type("Tvalues"));
   if (key != table->options().key || value != table->options().value) {
@@ -116,7 +125,7 @@ Status ExportTable(kernel::BuiltinCall& call) {
 }
 
 Status TableSize(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Table table, ResourceOf<LookupTable>(call, 0));
+  WEIR_ASSIGN(const Table table, ResourceBehind<LookupTable>(call, 0));
   call.outputs[0] = Tensor::Scalar(table->size());
   return Status();
 }
@@ -240,19 +249,26 @@ Status InitializeFromFile(kernel::BuiltinCall& call) {
 
 void AddTables(kernel::KernelRegistry& kernels) {
   using kernel::InputUse;
-  const auto make = [](TableKind kind) { return [kind](kernel::BuiltinCall& call) { return MakeTable(call, kind); }; };
-  kernels.AddHost("HashTableV2", make(TableKind::kStatic));
-  kernels.AddHost("MutableHashTableV2", make(TableKind::kMutable));
-  kernels.AddHost("MutableHashTableOfTensorsV2", make(TableKind::kMutable));
-  kernels.AddHost("MutableDenseHashTableV2", make(TableKind::kDense), InputUse::kKept);
-  kernels.AddHost("InitializeTableV2", InitializeTable, InputUse::kKept);
-  kernels.AddHostBlocking("InitializeTableFromTextFileV2", InitializeFromFile);
-  kernels.AddHost("LookupTableInsertV2", InsertIntoTable, InputUse::kKept);
-  kernels.AddHost("LookupTableImportV2", ImportTable, InputUse::kKept);
+  for (const Names names : {Names::kHandle, Names::kReference}) {
+    const std::string version = names == Names::kHandle ? "V2" : "";
+    const auto make = [names](TableKind kind) {
+      return [kind, names](kernel::BuiltinCall& call) { return MakeTable(call, kind, names); };
+    };
+    kernels.AddHost("HashTable" + version, make(TableKind::kStatic));
+    kernels.AddHost("MutableHashTable" + version, make(TableKind::kMutable));
+    kernels.AddHost("MutableHashTableOfTensors" + version, make(TableKind::kMutable));
+    kernels.AddHost("InitializeTable" + version, InitializeTable, InputUse::kKept);
+    kernels.AddHostBlocking("InitializeTableFromTextFile" + version, InitializeFromFile);
+    kernels.AddHost("LookupTableInsert" + version, InsertIntoTable, InputUse::kKept);
+    kernels.AddHost("LookupTableImport" + version, ImportTable, InputUse::kKept);
+    kernels.AddHost("LookupTableFind" + version, FindInTable);
+    kernels.AddHost("LookupTableExport" + version, ExportTable);
+    kernels.AddHost("LookupTableSize" + version, TableSize);
+  }
+  kernels.AddHost(
+      "MutableDenseHashTableV2",
+      [](kernel::BuiltinCall& call) { return MakeTable(call, TableKind::kDense, Names::kHandle); }, InputUse::kKept);
   kernels.AddHost("LookupTableRemoveV2", RemoveFromTable);
-  kernels.AddHost("LookupTableFindV2", FindInTable);
-  kernels.AddHost("LookupTableExportV2", ExportTable);
-  kernels.AddHost("LookupTableSizeV2", TableSize);
 }
 
 }  // namespace weir::builtin

@@ -8,6 +8,7 @@
 #include "core/builtin/handles.h"
 #include "core/builtin/operands.h"
 #include "core/builtin/pieces.h"
+#include "core/builtin/references.h"
 #include "core/builtin/tensor_array.h"
 #include "core/tensor/resource.h"
 
@@ -16,9 +17,19 @@ namespace {
 
 using Array = std::shared_ptr<TensorArray>;
 
-Tensor NoFlow() { return Tensor::Scalar<float>(0); }
+/// Version 2 names arrays by two strings and gives no flow.
+enum class ArrayVersion : uint8_t { k2, k3 };
 
-Status MakeArray(kernel::BuiltinCall& call) {
+Status FinishMaking(kernel::BuiltinCall& call, ArrayVersion version) {
+  if (version == ArrayVersion::k2) {
+    ReferToHandle(call, 0);
+  } else {
+    call.outputs[1] = Tensor::Scalar<float>(0);
+  }
+  return Status();
+}
+
+Status MakeArray(kernel::BuiltinCall& call, ArrayVersion version) {
   if (call.inputs[0].shape().rank() != 0) {
     return InvalidArgument("TensorArray size must be scalar, but had shape: {}", call.inputs[0].shape().ToString());
   }
@@ -29,17 +40,19 @@ Status MakeArray(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(options.element_shape, call.attrs.ShapeAttr("element_shape"));
   WEIR_ASSIGN(options.dynamic_size, call.attrs.Bool("dynamic_size"));
   WEIR_ASSIGN(options.clear_after_read, call.attrs.Bool("clear_after_read"));
-  WEIR_ASSIGN(options.identical_shapes, call.attrs.Bool("identical_element_shapes"));
+  if (version == ArrayVersion::k3) {
+    WEIR_ASSIGN(options.identical_shapes, call.attrs.Bool("identical_element_shapes"));
+  }
   WEIR_ASSIGN(std::string name, call.attrs.String("tensor_array_name"));
   if (name.empty()) name = call.node_name;
   static std::atomic<uint64_t> arrays{0};
   name += fmt::format("_{}", arrays.fetch_add(1, std::memory_order_relaxed));
-  call.outputs[1] = NoFlow();
-  return OutputOfStep(call, 0, std::make_shared<TensorArray>(std::move(name), size, std::move(options)));
+  WEIR_TRY(OutputOfStep(call, 0, std::make_shared<TensorArray>(std::move(name), size, std::move(options))));
+  return FinishMaking(call, version);
 }
 
-Status MakeGradientArray(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+Status MakeGradientArray(kernel::BuiltinCall& call, ArrayVersion version) {
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const std::string source, call.attrs.String("source"));
   Status entered;
   WEIR_ASSIGN(ResourceHandle handle, array->Gradient(source, [&](Array gradient) {
@@ -48,8 +61,7 @@ Status MakeGradientArray(kernel::BuiltinCall& call) {
   }));
   WEIR_TRY(entered);
   call.outputs[0] = HandleTensor(std::move(handle));
-  call.outputs[1] = NoFlow();
-  return Status();
+  return FinishMaking(call, version);
 }
 
 Status CheckRequested(const TensorArray& array, const kernel::BuiltinCall& call) {
@@ -65,7 +77,7 @@ Status CheckWritten(const TensorArray& array, const Tensor& value) {
 }
 
 Status ReadElement(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const int32_t index, Scalar<int32_t>(call, 1, "TensorArray index"));
   WEIR_TRY(CheckRequested(*array, call));
   WEIR_ASSIGN(call.outputs[0], array->Read(index));
@@ -73,7 +85,7 @@ Status ReadElement(kernel::BuiltinCall& call) {
 }
 
 Status WriteElement(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const int32_t index, Scalar<int32_t>(call, 1, "TensorArray index"));
   WEIR_TRY(array->Write(index, call.inputs[2]));
   call.outputs[0] = call.inputs[3];
@@ -89,7 +101,7 @@ Result<std::span<const int32_t>> ElementIndices(const kernel::BuiltinCall& call)
 }
 
 Status GatherElements(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const std::span<const int32_t> indices, ElementIndices(call));
   WEIR_TRY(CheckRequested(*array, call));
   WEIR_ASSIGN(const PartialShape asked, call.attrs.ShapeAttr("element_shape"));
@@ -116,7 +128,7 @@ Status GatherElements(kernel::BuiltinCall& call) {
 }
 
 Status ScatterElements(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const std::span<const int32_t> indices, ElementIndices(call));
   const Tensor& value = call.inputs[2];
   WEIR_TRY(CheckWritten(*array, value));
@@ -169,7 +181,7 @@ Status ConcatNoElements(const TensorArray& array, const PartialShape& rest, kern
 }
 
 Status ConcatElements(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_TRY(CheckRequested(*array, call));
   WEIR_ASSIGN(const PartialShape rest, call.attrs.ShapeAttr("element_shape_except0"));
   WEIR_ASSIGN(const int32_t size, array->Size());
@@ -204,7 +216,7 @@ Status ConcatElements(kernel::BuiltinCall& call) {
 }
 
 Status SplitToElements(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   const Tensor& value = call.inputs[1];
   WEIR_TRY(CheckWritten(*array, value));
   if (call.inputs[2].shape().rank() != 1) {
@@ -244,14 +256,14 @@ Status SplitToElements(kernel::BuiltinCall& call) {
 }
 
 Status ArraySize(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const int32_t size, array->Size());
   call.outputs[0] = Tensor::Scalar(size);
   return Status();
 }
 
 Status CloseArray(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Array array, ResourceOf<TensorArray>(call, 0));
+  WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   array->Close();
   return Status();
 }
@@ -260,16 +272,20 @@ Status CloseArray(kernel::BuiltinCall& call) {
 
 void AddTensorArrays(kernel::KernelRegistry& kernels) {
   using kernel::InputUse;
-  kernels.AddHost("TensorArrayV3", MakeArray);
-  kernels.AddHost("TensorArrayGradV3", MakeGradientArray);
-  kernels.AddHost("TensorArrayReadV3", ReadElement);
-  kernels.AddHost("TensorArrayWriteV3", WriteElement, InputUse::kKept);
-  kernels.AddHost("TensorArrayGatherV3", GatherElements);
-  kernels.AddHost("TensorArrayScatterV3", ScatterElements, InputUse::kKept);
-  kernels.AddHost("TensorArrayConcatV3", ConcatElements);
-  kernels.AddHost("TensorArraySplitV3", SplitToElements, InputUse::kKept);
-  kernels.AddHost("TensorArraySizeV3", ArraySize);
-  kernels.AddHost("TensorArrayCloseV3", CloseArray);
+  for (const ArrayVersion version : {ArrayVersion::k2, ArrayVersion::k3}) {
+    const std::string suffix = version == ArrayVersion::k2 ? "V2" : "V3";
+    kernels.AddHost("TensorArray" + suffix, [version](kernel::BuiltinCall& call) { return MakeArray(call, version); });
+    kernels.AddHost("TensorArrayGrad" + suffix,
+                    [version](kernel::BuiltinCall& call) { return MakeGradientArray(call, version); });
+    kernels.AddHost("TensorArrayRead" + suffix, ReadElement);
+    kernels.AddHost("TensorArrayWrite" + suffix, WriteElement, InputUse::kKept);
+    kernels.AddHost("TensorArrayGather" + suffix, GatherElements);
+    kernels.AddHost("TensorArrayScatter" + suffix, ScatterElements, InputUse::kKept);
+    kernels.AddHost("TensorArrayConcat" + suffix, ConcatElements);
+    kernels.AddHost("TensorArraySplit" + suffix, SplitToElements, InputUse::kKept);
+    kernels.AddHost("TensorArraySize" + suffix, ArraySize);
+    kernels.AddHost("TensorArrayClose" + suffix, CloseArray);
+  }
 }
 
 }  // namespace weir::builtin

@@ -1,4 +1,4 @@
-// Bounding boxes: suppression of overlapping ones, and drawing.
+// Bounding boxes: suppression of overlapping ones, drawing, random parts of images.
 #include <algorithm>
 
 #include "core/base/errors.h"
@@ -199,12 +199,65 @@ void DeclareDrawing(OpRegistry& ops) {
       .NoGradient(op::kUndefinedGradient);
 }
 
+/// image_size [3], boxes [batch, count, 4], perhaps min_object_covered [].
+Status DistortedShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape size, c.WithRank(0, 1));
+  WEIR_ASSIGN(const PartialShape boxes, c.WithRank(1, 3));
+  if (c.num_inputs() > 2) WEIR_TRY(c.WithRank(2, 0).status());
+  WEIR_TRY(ExpectDim(size.dim(0), 3));
+  WEIR_TRY(ExpectDim(boxes.dim(2), 4));
+  c.set_output(0, VectorOf(3));
+  c.set_output(1, VectorOf(3));
+  c.set_output(2, PartialShape::Of({1, 1, 4}));
+  return Status();
+}
+
+void DeclareDistorted(OpRegistry& ops) {
+  const auto distorted = [&ops](std::string_view name, std::string_view no_gradient) {
+    return ops.Declare(name)
+        .Is(Category::kRandom)
+        .In("image_size: T")
+        .In("bounding_boxes: float")
+        .Out("begin: T")
+        .Out("size: T")
+        .Out("bboxes: float")
+        .Attr("T: {uint8, int8, int16, int32, int64}")
+        .Attr("aspect_ratio_range: list(float) = [0.75, 1.33]")
+        .Attr("area_range: list(float) = [0.05, 1.0]")
+        .Attr("max_attempts: int = 100")
+        .Attr("use_image_if_no_bounding_boxes: bool = false")
+        .Shape(DistortedShape)
+        .NoGradient(no_gradient)
+        .Doc(
+            "A random part of an image, as begin and size for Slice and as a box, that covers the portion "
+            "min_object_covered of some box: its area is a portion of the image's in area_range, its width its height "
+            "times a number in aspect_ratio_range. The whole image if max_attempts find none.");
+  };
+  constexpr std::string_view kSeed = "seed: int = 0", kSeed2 = "seed2: int = 0";
+  constexpr std::string_view kDeclared = "TensorFlow declares it not differentiable";
+  distorted("SampleDistortedBoundingBox", kDeclared)
+      .Attr(kSeed)
+      .Attr(kSeed2)
+      .Attr("min_object_covered: float = 0.1")
+      .Stateful();
+  distorted("SampleDistortedBoundingBoxV2", kDeclared)
+      .In("min_object_covered: float")
+      .Attr(kSeed)
+      .Attr(kSeed2)
+      .Stateful();
+  distorted("StatelessSampleDistortedBoundingBox", op::kUndefinedGradient)
+      .In("min_object_covered: float")
+      .In("seed: Tseed")
+      .Attr("Tseed: {int32, int64}");
+}
+
 }  // namespace
 
 void DeclareBoxes(OpRegistry& ops) {
   DeclareSuppressions(ops);
   DeclareCombined(ops);
   DeclareDrawing(ops);
+  DeclareDistorted(ops);
 }
 
 }  // namespace weir::ops

@@ -43,6 +43,50 @@ Status DenseBincountShape(ShapeContext& c) {
   return Status();
 }
 
+Status SparseBincountShape(ShapeContext& c) {
+  WEIR_ASSIGN(const int64_t bins, BinsFrom(c, 3));
+  const std::optional<std::vector<int64_t>> dims = c.ints(2);
+  if (!c.value(3) || !dims) return Status();
+  if (dims->size() == 1) {
+    c.set_output(0, VectorOf(bins));
+  } else if (dims->size() == 2) {
+    c.set_output(0, PartialShape::Of({dims->front(), bins}));
+  }
+  return c.outputs()[0].Check();
+}
+
+Status RaggedBincountShape(ShapeContext& c) { return BinsFrom(c, 2).status(); }
+
+/// Counts as a sparse tensor of that rank, -1 if it is not known.
+void CountsOfRank(ShapeContext& c, int64_t rank) {
+  c.set_output(0, PartialShape{-1, rank});
+  c.set_output(1, VectorOf(-1));
+  c.set_output(2, VectorOf(rank));
+}
+
+Status DenseCountShape(ShapeContext& c) {
+  PartialShape values = c.input(0);
+  const PartialShape& weights = c.input(1);
+  const bool unweighted = weights.elements() == 0;
+  if (!unweighted) {
+    WEIR_ASSIGN(values, weights.Merge(values));
+  }
+  CountsOfRank(c, values.rank());
+  return Status();
+}
+
+/// The kernel's matrix of coordinates has at most two columns.
+Status SparseCountShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape indices, c.WithRank(0, 2));
+  CountsOfRank(c, std::min<int64_t>(indices.dim(1), 2));
+  return Status();
+}
+
+Status RaggedCountShape(ShapeContext& c) {
+  CountsOfRank(c, 2);
+  return Status();
+}
+
 Status HistogramShape(ShapeContext& c) {
   WEIR_ASSIGN(const PartialShape range, c.WithRank(1, 1));
   WEIR_TRY(ExpectDim(range.dim(0), 2));
@@ -161,6 +205,31 @@ void DeclareCounts(OpRegistry& ops) {
       .Doc(
           "How often each number below `size` is in `input`, or in each row of it, or the sum of its weights; with "
           "binary_output 1 for those that are there.");
+  Counting(ops, "SparseBincount")
+      .In("indices: int64")
+      .In("values: Tidx")
+      .In("dense_shape: int64")
+      .In("size: Tidx")
+      .In("weights: T")
+      .Out("output: T")
+      .Attr("Tidx: {int32, int64}")
+      .Attr(kCountedT)
+      .Attr("binary_output: bool = false")
+      .Shape(SparseBincountShape)
+      .NoGradient(op::kUndefinedGradient)
+      .Doc("As DenseBincount, of the values of a sparse vector, or of each row of a sparse matrix.");
+  Counting(ops, "RaggedBincount")
+      .In("splits: int64")
+      .In("values: Tidx")
+      .In("size: Tidx")
+      .In("weights: T")
+      .Out("output: T")
+      .Attr("Tidx: {int32, int64}")
+      .Attr(kCountedT)
+      .Attr("binary_output: bool = false")
+      .Shape(RaggedBincountShape)
+      .NoGradient(op::kUndefinedGradient)
+      .Doc("As DenseBincount, of each row of a ragged tensor.");
   Counting(ops, "HistogramFixedWidth")
       .In("values: T")
       .In("value_range: T")
@@ -181,6 +250,42 @@ void DeclareCounts(OpRegistry& ops) {
       .Doc(
           "One bit for each element, 1 where it is above `threshold`; eight of the last axis in a byte, highest "
           "first.");
+}
+
+void DeclareSparseCounts(OpRegistry& ops) {
+  const auto counted = [&ops](std::string_view name) {
+    return Counting(ops, name)
+        .Out("output_indices: int64")
+        .Out("output_values: output_type")
+        .Out("output_dense_shape: int64")
+        .Attr("T: {int32, int64}")
+        .Attr("minlength: int >= -1 = -1")
+        .Attr("maxlength: int >= -1 = -1")
+        .Attr("binary_output: bool")
+        .Attr("output_type: {int32, int64, float, double}")
+        .NoGradient(op::kUndefinedGradient);
+  };
+  counted("DenseCountSparseOutput")
+      .In("values: T")
+      .In("weights: output_type")
+      .Shape(DenseCountShape)
+      .Doc(
+          "How often each number is in `values`, or in each row of it, or the sum of its weights, as a sparse tensor. "
+          "It is as wide as the largest number needs, at least minlength; with maxlength, exactly that, without larger "
+          "numbers.");
+  counted("SparseCountSparseOutput")
+      .In("indices: int64")
+      .In("values: T")
+      .In("dense_shape: int64")
+      .In("weights: output_type")
+      .Shape(SparseCountShape)
+      .Doc("As DenseCountSparseOutput, of the values of a sparse tensor.");
+  counted("RaggedCountSparseOutput")
+      .In("splits: int64")
+      .In("values: T")
+      .In("weights: output_type")
+      .Shape(RaggedCountShape)
+      .Doc("As DenseCountSparseOutput, of each row of a ragged tensor.");
 }
 
 void DeclareOrder(OpRegistry& ops) {
@@ -243,6 +348,7 @@ void DeclareUniques(OpRegistry& ops) {
 
 void DeclareCounting(OpRegistry& ops) {
   DeclareCounts(ops);
+  DeclareSparseCounts(ops);
   DeclareOrder(ops);
   DeclareUniques(ops);
 }

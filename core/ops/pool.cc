@@ -1,4 +1,5 @@
-// Maxima and means of windows over images and volumes, with the ops of their gradients.
+// Maxima and means of windows over images and volumes, and of cells of random sizes, with the ops of their gradients.
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -364,6 +365,80 @@ void DeclareMaxPools3D(OpRegistry& ops) {
       .Grad(ChoiceGradient("MaxPool3DGrad"));
 }
 
+/// Cells of `pooling_ratio` pixels on average. Outputs 1 and 2 are the edges of rows and columns of cells.
+Status FractionalShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape images, c.WithRank(0, 4));
+  WEIR_ASSIGN(const std::vector<float> ratio, c.attrs().Floats("pooling_ratio"));
+  if (ratio.size() != 4) return InvalidArgument("pooling_ratio field must specify 4 dimensions");
+  PartialShape pooled = PartialShape::OfRank(4);
+  for (size_t i = 0; i < 4; ++i) {
+    if (!(ratio[i] >= 1)) return InvalidArgument("pooling_ratio cannot be smaller than 1, got: {:g}", ratio[i]);
+    const int64_t extent = images.dim(static_cast<int>(i));
+    if (extent < 0) continue;
+    pooled.set_dim(static_cast<int>(i), static_cast<int64_t>(std::floor(static_cast<float>(extent) / ratio[i])));
+  }
+  c.set_output(0, pooled);
+  for (const int axis : {1, 2}) c.set_output(axis, VectorOf(pooled.dim(axis) < 0 ? -1 : pooled.dim(axis) + 1));
+  return Status();
+}
+
+void DeclareFractionalPools(OpRegistry& ops) {
+  constexpr std::string_view kFractionalT = "T: {float, double, int32, int64}", kOverlap = "overlapping: bool = false";
+  const auto forward = [&](std::string_view name) {
+    return Pool(ops, name)
+        .In("value: T")
+        .Out("output: T")
+        .Out("row_pooling_sequence: int64")
+        .Out("col_pooling_sequence: int64")
+        .Attr("pooling_ratio: list(float) >= 4")
+        .Attr("pseudo_random: bool = false")
+        .Attr(kOverlap)
+        .Attr("deterministic: bool = false")
+        .Attr("seed: int = 0")
+        .Attr("seed2: int = 0")
+        .Attr(kFractionalT)
+        .Shape(FractionalShape);
+  };
+  const auto overlapping = [](const GradContext& g) { return SharedAttr(g, {"overlapping"}); };
+  forward("FractionalMaxPool")
+      .Doc(
+          "The largest element of each cell of NHWC images, and the edges of the rows and columns of cells, whose "
+          "sizes "
+          "differ by one at random and are pooling_ratio on average. Cells drawn once are `deterministic`.")
+      .Grad([overlapping](GradContext& g) {
+        return One(g.Apply("FractionalMaxPoolGrad", {g.X(0), g.Y(0), g.Dy(0), g.Y(1), g.Y(2)}, overlapping(g)));
+      });
+  forward("FractionalAvgPool")
+      .Doc("The mean of each cell, as in FractionalMaxPool.")
+      .Grad([overlapping](GradContext& g) {
+        const Value shape = g.Apply("Shape", {g.X(0)}, {{"out_type", DType::kInt64}});
+        return One(g.Apply("FractionalAvgPoolGrad", {shape, g.Dy(0), g.Y(1), g.Y(2)}, overlapping(g)));
+      });
+  Pool(ops, "FractionalMaxPoolGrad")
+      .In("orig_input: T")
+      .In("orig_output: T")
+      .In("out_backprop: T")
+      .In("row_pooling_sequence: int64")
+      .In("col_pooling_sequence: int64")
+      .Out("output: T")
+      .Attr(kOverlap)
+      .Attr(kFractionalT)
+      .Shape(LikeImages(4))
+      .NoGradient(op::kUndefinedGradient)
+      .Doc("The gradient of FractionalMaxPool by its input.");
+  Pool(ops, "FractionalAvgPoolGrad")
+      .In("orig_input_tensor_shape: int64")
+      .In("out_backprop: T")
+      .In("row_pooling_sequence: int64")
+      .In("col_pooling_sequence: int64")
+      .Out("output: T")
+      .Attr(kOverlap)
+      .Attr(kFractionalT)
+      .Shape(GivenShape(4))
+      .NoGradient(op::kUndefinedGradient)
+      .Doc("The gradient of FractionalAvgPool by its input.");
+}
+
 }  // namespace
 
 void DeclarePool(OpRegistry& ops) {
@@ -372,6 +447,7 @@ void DeclarePool(OpRegistry& ops) {
   DeclareArgmaxPools(ops);
   DeclareAvgPools(ops);
   DeclareMaxPools3D(ops);
+  DeclareFractionalPools(ops);
 }
 
 }  // namespace weir::ops

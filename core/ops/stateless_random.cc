@@ -1,4 +1,7 @@
 // Random ops without state: equal seeds, or keys and counters, give TensorFlow's numbers. Generators in variables.
+#include <numbers>
+#include <utility>
+
 #include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -193,6 +196,85 @@ std::vector<Grad> GammaGradient(GradContext& g, int alpha) {
   return grads;
 }
 
+/// The distribution function of normal numbers.
+Value NormalCdf(GradContext& g, Value x) {
+  const Value edge = g.ConstLike(x, 0.5 * std::numbers::sqrt2);
+  const Value w = g.Mul(x, edge), z = g.Apply("Abs", {w});
+  const Value rest = g.Apply("Erfc", {z});
+  const Value tail =
+      g.Apply("SelectV2", {g.Apply("Greater", {w, g.ConstLike(x, 0)}), g.Sub(g.ConstLike(x, 2), rest), rest});
+  const Value middle = g.Add(g.ConstLike(x, 1), g.Apply("Erf", {w}));
+  return g.Mul(g.ConstLike(x, 0.5), g.Apply("SelectV2", {g.Apply("Less", {z, edge}), middle, tail}));
+}
+
+/// Smallest normal number and distance of 1 to the next number.
+std::pair<double, double> TinyAndEpsilon(DType type) {
+  if (type == DType::kHalf) return {0x1p-14, 0x1p-10};
+  if (type == DType::kFloat) return {0x1p-126, 0x1p-23};
+  return {0x1p-1022, 0x1p-52};
+}
+
+/// Of mean, deviation and bounds, by implicit differentiation. M. Figurnov, S. Mohamed and A. Mnih, "Implicit
+/// reparameterization gradients" (2018).
+std::vector<Grad> TruncatedNormalGradient(GradContext& g) {
+  const Value mean = g.X(2), deviation = g.X(3);
+  const auto standard = [&](Value v) { return g.Div(g.Sub(v, mean), deviation); };
+  const Value low = standard(g.X(4)), high = standard(g.X(5)), sample = standard(g.Y(0));
+  const Value below = NormalCdf(g, low);
+  const Value portion = g.Div(g.Sub(NormalCdf(g, sample), below), g.Sub(NormalCdf(g, high), below));
+  const auto [tiny, epsilon] = TinyAndEpsilon(g.TypeOf(mean));
+  const Value clipped = g.Apply(
+      "Maximum", {g.Apply("Minimum", {portion, g.ConstLike(portion, 1 - epsilon)}), g.ConstLike(portion, tiny)});
+  const auto of_bound = [&](Value bound, Value log_portion) {
+    const Value squares = g.Sub(g.Apply("Square", {sample}), g.Apply("Square", {bound}));
+    return g.Apply("Exp", {g.Add(g.Mul(g.ConstLike(squares, 0.5), squares), log_portion)});
+  };
+  const Value slopes[] = {g.Apply("OnesLike", {sample}), sample, of_bound(low, g.Apply("Log1p", {g.Neg(clipped)})),
+                          of_bound(high, g.Apply("Log", {clipped}))};
+  std::vector<Grad> grads(6);
+  for (int i = 0; i < 4; ++i) {
+    const Value shape = g.ShapeOp(g.X(2 + i));
+    const std::vector<Value> axes = g.ApplyAll("BroadcastGradientArgs", {g.ShapeOp(g.Y(0)), shape});
+    if (axes.size() < 2) return grads;  // the context has the error
+    grads[static_cast<size_t>(2 + i)] = g.Reshape(g.Apply("Sum", {g.Mul(g.Dy(0), slopes[i]), axes[1]}), shape);
+  }
+  return grads;
+}
+
+void DeclareSeveralParameters(OpRegistry& ops) {
+  Stateless(ops, "StatelessRandomBinomial")
+      .In("shape: S")
+      .In("seed: Tseed")
+      .In("counts: T")
+      .In("probs: T")
+      .Out("output: dtype")
+      .Attr("S: {int32, int64}")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("T: {half, float, double, int32, int64} = DT_DOUBLE")
+      .Attr("dtype: {half, float, double, int32, int64} = DT_INT64")
+      .Shape(SeededShape)
+      .NoGradient(kDiscrete)
+      .Doc(
+          "How many of `counts` trials succeed that do so with the probability `probs`; `shape` ends with the shape to "
+          "which both broadcast. Equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessParameterizedTruncatedNormal")
+      .In("shape: S")
+      .In("seed: Tseed")
+      .In("means: dtype")
+      .In("stddevs: dtype")
+      .In("minvals: dtype")
+      .In("maxvals: dtype")
+      .Out("output: dtype")
+      .Attr("S: {int32, int64}")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("dtype: {half, float, double}")
+      .Shape(SeededShape)
+      .Grad(TruncatedNormalGradient)
+      .Doc(
+          "Normal numbers between two bounds, one of which may be infinite; `shape` ends with the shape to which the "
+          "parameters broadcast. Equal seeds [2] give equal numbers.");
+}
+
 void DeclareRejected(OpRegistry& ops) {
   Stateless(ops, "StatelessRandomGammaV2")
       .In("shape: T")
@@ -357,6 +439,7 @@ void DeclareShuffle(OpRegistry& ops) {
 void DeclareStateless(OpRegistry& ops) {
   DeclareSeeded(ops);
   DeclareRejected(ops);
+  DeclareSeveralParameters(ops);
   DeclareKeyed(ops);
   DeclareGenerators(ops);
   DeclareShuffle(ops);

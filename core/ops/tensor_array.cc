@@ -66,45 +66,56 @@ Status ArraySplitShape(ShapeContext& c) {
   return FlowAndScalars(c);
 }
 
-/// The gradient array of the node's array, and a flow that is sequenced after its creation.
+/// Version 2 names an array by two strings, version 3 by a handle.
+bool IsVersion2(GradContext& g) { return g.TypeOf(g.X(0)) == DType::kString; }
+
+/// The op of the node's version, "TensorArray<use>V3".
+std::string OfVersion(GradContext& g, std::string_view use) {
+  return "TensorArray" + std::string(use) + (IsVersion2(g) ? "V2" : "V3");
+}
+
+/// The gradient array of the node's array, and a flow that is sequenced after its creation; version 2 has the handle
+/// alone for that.
 struct GradientArray {
   Value handle;
   Value flow;
 };
 GradientArray GradientOf(GradContext& g, Value flow) {
-  const std::vector<Value> made = g.ApplyAll("TensorArrayGradV3", {g.X(0), flow}, {{"source", g.source()}});
-  return made.size() == 2 ? GradientArray{made[0], made[1]} : GradientArray{};
+  const std::vector<Value> made = g.ApplyAll(OfVersion(g, "Grad"), {g.X(0), flow}, {{"source", g.source()}});
+  if (made.empty()) return GradientArray{};  // the context has the error
+  return {made[0], made.size() == 2 ? made[1] : flow};
 }
 
 Result<std::vector<Grad>> ArrayReadGradient(GradContext& g) {
   const GradientArray array = GradientOf(g, g.X(2));
-  const Value flow = g.Apply("TensorArrayWriteV3", {array.handle, g.X(1), g.Dy(0), array.flow});
+  const Value flow = g.Apply(OfVersion(g, "Write"), {array.handle, g.X(1), g.Dy(0), array.flow});
   return std::vector<Grad>{Grad(), Grad(), flow};
 }
 
 Result<std::vector<Grad>> ArrayWriteGradient(GradContext& g) {
   const Value dy = g.Dy(0);
   const GradientArray array = GradientOf(g, dy);
-  const Value value = g.Apply("TensorArrayReadV3", {array.handle, g.X(1), array.flow}, {{"dtype", g.TypeOf(g.X(2))}});
+  const Value value = g.Apply(OfVersion(g, "Read"), {array.handle, g.X(1), array.flow}, {{"dtype", g.TypeOf(g.X(2))}});
   return std::vector<Grad>{Grad(), Grad(), value, dy};
 }
 
 Result<std::vector<Grad>> ArrayGatherGradient(GradContext& g) {
   const GradientArray array = GradientOf(g, g.X(2));
-  const Value flow = g.Apply("TensorArrayScatterV3", {array.handle, g.X(1), g.Dy(0), array.flow});
+  const Value flow = g.Apply(OfVersion(g, "Scatter"), {array.handle, g.X(1), g.Dy(0), array.flow});
   return std::vector<Grad>{Grad(), Grad(), flow};
 }
 
 Result<std::vector<Grad>> ArrayScatterGradient(GradContext& g) {
   const Value dy = g.Dy(0);
   const GradientArray array = GradientOf(g, dy);
-  const Value value = g.Apply("TensorArrayGatherV3", {array.handle, g.X(1), array.flow}, {{"dtype", g.TypeOf(g.X(2))}});
+  const Value value =
+      g.Apply(OfVersion(g, "Gather"), {array.handle, g.X(1), array.flow}, {{"dtype", g.TypeOf(g.X(2))}});
   return std::vector<Grad>{Grad(), Grad(), value, dy};
 }
 
 Result<std::vector<Grad>> ArrayConcatGradient(GradContext& g) {
   const GradientArray array = GradientOf(g, g.X(1));
-  const Value flow = g.Apply("TensorArraySplitV3", {array.handle, g.Dy(0), g.Y(1), array.flow});
+  const Value flow = g.Apply(OfVersion(g, "Split"), {array.handle, g.Dy(0), g.Y(1), array.flow});
   return std::vector<Grad>{Grad(), flow};
 }
 
@@ -112,56 +123,80 @@ Result<std::vector<Grad>> ArraySplitGradient(GradContext& g) {
   const Value dy = g.Dy(0);
   const GradientArray array = GradientOf(g, dy);
   const std::vector<Value> whole =
-      g.ApplyAll("TensorArrayConcatV3", {array.handle, array.flow}, {{"dtype", g.TypeOf(g.X(1))}});
+      g.ApplyAll(OfVersion(g, "Concat"), {array.handle, array.flow}, {{"dtype", g.TypeOf(g.X(1))}});
   return std::vector<Grad>{Grad(), whole.empty() ? Grad() : Grad(whole[0]), Grad(), dy};
 }
 
-OpBuilder ArrayOp(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kState).Stateful(); }
+/// The ops of version 3 have handles of resources. Those of version 2 have strings in their place and no flow out of
+/// what makes arrays, and TensorFlow declares only the latter stateful.
+class ArrayOps {
+ public:
+  ArrayOps(OpRegistry& ops, int version)
+      : ops_(ops), version_(version), handle_(version == 3 ? kByHandle : std::string_view("handle: string")) {}
 
-void DeclareArrayMakers(OpRegistry& ops) {
-  ArrayOp(ops, "TensorArrayV3")
-      .In("size: int32")
-      .Out("handle: resource")
-      .Out("flow: float")
-      .Attr("dtype: type")
+  void DeclareMakers();
+  void DeclareElements();
+  void DeclarePieces();
+
+ private:
+  OpBuilder Maker(std::string_view name) { return ops_.Declare(Full(name)).Is(Category::kState).Stateful(); }
+  OpBuilder Use(std::string_view name) {
+    OpBuilder made = ops_.Declare(Full(name)).Is(Category::kState);
+    made.In(handle_);
+    return version_ == 3 ? made.Stateful() : made;
+  }
+  std::string Full(std::string_view name) const { return std::string(name) + (version_ == 3 ? "V3" : "V2"); }
+
+  OpRegistry& ops_;
+  const int version_;
+  const std::string_view handle_;
+};
+
+void ArrayOps::DeclareMakers() {
+  OpBuilder array = Maker("TensorArray");
+  array.In("size: int32").Out(handle_);
+  if (version_ == 3) array.Out("flow: float").Attr("identical_element_shapes: bool = false");
+  array.Attr("dtype: type")
       .Attr("element_shape: shape = { unknown_rank: true }")
       .Attr("dynamic_size: bool = false")
       .Attr("clear_after_read: bool = true")
-      .Attr("identical_element_shapes: bool = false")
       .Attr("tensor_array_name: string = ''")
-      .Shape([](ShapeContext& c) { return ScalarAt(c, 0); })
+      .Shape([version = version_](ShapeContext& c) {
+        WEIR_TRY(ScalarAt(c, 0));
+        if (version == 2) c.set_output(0, VectorOf(2));
+        return Status();
+      })
       .NoGradient(kMakesArray)
       .Doc(
           "A new array of `size` elements that ends with the step; each is written once. With dynamic_size a write "
           "behind the end makes it longer. `flow` orders what is done with it.");
-  ArrayOp(ops, "TensorArrayGradV3")
-      .In("handle: resource")
-      .In("flow_in: float")
-      .Out("grad_handle: resource")
-      .Out("flow_out: float")
-      .Attr("source: string")
-      .Shape(FlowAndScalars)
+  OpBuilder gradients = Maker("TensorArrayGrad");
+  gradients.In(handle_).In("flow_in: float").Out(version_ == 3 ? "grad_handle: resource" : "grad_handle: string");
+  if (version_ == 3) gradients.Out("flow_out: float");
+  gradients.Attr("source: string")
+      .Shape([version = version_](ShapeContext& c) {
+        WEIR_TRY(FlowAndScalars(c));
+        if (version == 2) c.set_output(0, VectorOf(2));
+        return Status();
+      })
       .NoGradient(kMakesArray)
       .Doc(
           "The array of gradients that belongs to an array, one for each `source`, made on first use. It adds up what "
           "is written to one element.");
-  ArrayOp(ops, "TensorArraySizeV3")
-      .In("handle: resource")
+  Use("TensorArraySize")
       .In("flow_in: float")
       .Out("size: int32")
       .Shape(FlowAndScalars)
       .NoGradient(kDiscrete)
       .Doc("How many elements the array has.");
-  ArrayOp(ops, "TensorArrayCloseV3")
-      .In("handle: resource")
+  Use("TensorArrayClose")
       .Shape(op::NoOutputs())
       .NoGradient("it has no outputs")
       .Doc("Drops the elements; the array cannot be used any more.");
 }
 
-void DeclareArrayElements(OpRegistry& ops) {
-  ArrayOp(ops, "TensorArrayReadV3")
-      .In("handle: resource")
+void ArrayOps::DeclareElements() {
+  Use("TensorArrayRead")
       .In("index: int32")
       .In("flow_in: float")
       .Out("value: dtype")
@@ -169,8 +204,7 @@ void DeclareArrayElements(OpRegistry& ops) {
       .Shape(ElementShape)
       .Grad(ArrayReadGradient)
       .Doc("The element; with clear_after_read it can be read once.");
-  ArrayOp(ops, "TensorArrayWriteV3")
-      .In("handle: resource")
+  Use("TensorArrayWrite")
       .In("index: int32")
       .In("value: T")
       .In("flow_in: float")
@@ -179,8 +213,7 @@ void DeclareArrayElements(OpRegistry& ops) {
       .Shape([](ShapeContext& c) { return ScalarAt(c, 1); })
       .Grad(ArrayWriteGradient)
       .Doc("Makes `value` the element.");
-  ArrayOp(ops, "TensorArrayGatherV3")
-      .In("handle: resource")
+  Use("TensorArrayGather")
       .In("indices: int32")
       .In("flow_in: float")
       .Out("value: dtype")
@@ -189,8 +222,7 @@ void DeclareArrayElements(OpRegistry& ops) {
       .Shape(ArrayGatherShape)
       .Grad(ArrayGatherGradient)
       .Doc("The elements at the indices as one tensor, stacked along a new first axis.");
-  ArrayOp(ops, "TensorArrayScatterV3")
-      .In("handle: resource")
+  Use("TensorArrayScatter")
       .In("indices: int32")
       .In("value: T")
       .In("flow_in: float")
@@ -201,9 +233,8 @@ void DeclareArrayElements(OpRegistry& ops) {
       .Doc("Writes the slices of `value` along its first axis to the elements at the indices.");
 }
 
-void DeclareArrayPieces(OpRegistry& ops) {
-  ArrayOp(ops, "TensorArrayConcatV3")
-      .In("handle: resource")
+void ArrayOps::DeclarePieces() {
+  Use("TensorArrayConcat")
       .In("flow_in: float")
       .Out("value: dtype")
       .Out("lengths: int64")
@@ -212,8 +243,7 @@ void DeclareArrayPieces(OpRegistry& ops) {
       .Shape(ArrayConcatShape)
       .Grad(ArrayConcatGradient)
       .Doc("All elements one after the other along their first axis, and how long each is.");
-  ArrayOp(ops, "TensorArraySplitV3")
-      .In("handle: resource")
+  Use("TensorArraySplit")
       .In("value: T")
       .In("lengths: int64")
       .In("flow_in: float")
@@ -227,9 +257,12 @@ void DeclareArrayPieces(OpRegistry& ops) {
 }  // namespace
 
 void DeclareTensorArray(OpRegistry& ops) {
-  DeclareArrayMakers(ops);
-  DeclareArrayElements(ops);
-  DeclareArrayPieces(ops);
+  for (const int version : {2, 3}) {
+    ArrayOps arrays(ops, version);
+    arrays.DeclareMakers();
+    arrays.DeclareElements();
+    arrays.DeclarePieces();
+  }
 }
 
 }  // namespace weir::ops

@@ -33,12 +33,16 @@ void AddHot(sdk::KernelTable& k) {
 void AddFunctions(sdk::KernelTable& k) {
   AddApproximateEqual(k);
   AddBessel(k);
+  AddDistortedBoxes(k);
   AddEuclideanNorm(k);
   AddFourier(k);
+  AddFractionalPool(k);
+  AddParameterDraws(k);
   AddPositions(k);
   AddProjective(k);
   AddScaleAndTranslate(k);
   AddSliceAssign(k);
+  AddSparseCounts(k);
   AddTridiagonal(k);
 }
 

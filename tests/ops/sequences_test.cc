@@ -223,7 +223,10 @@ const Table kTables[] = {
     {"queues",
      {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue", "QueueEnqueue", "QueueEnqueueMany",
       "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueClose", "QueueSize", "QueueIsClosed"}},
-    {"staging", {"Stage", "Unstage", "StagePeek", "StageSize", "StageClear"}}};
+    {"staging", {"Stage", "Unstage", "StagePeek", "StageSize", "StageClear"}},
+    {"tables",
+     {"HashTable", "MutableHashTable", "MutableHashTableOfTensors", "InitializeTable", "LookupTableInsert",
+      "LookupTableImport", "LookupTableFind", "LookupTableExport", "LookupTableSize"}}};
 
 class Sequences : public ::testing::TestWithParam<Table> {};
 

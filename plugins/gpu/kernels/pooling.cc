@@ -422,9 +422,9 @@ struct MaxGradByPositions : functors::MaxGradientPlan {
     int32_t code = Fill(env, dx.data(), 0, static_cast<uint64_t>(dx.size()) * sdk::SizeOf(dx.dtype()));
     if (code != WEIR_OK || plan.empty) return code;
     const int64_t n = argmax.size();
-    code = SortPlaces(StreamOf(env), n, order.data(),
-                      NamedPlaceKey{From(argmax), {argmax.dtype()}, plan.in_size, plan.out_size, with_batch},
-                      env.error());
+    code =
+        SortPlaces(StreamOf(env), n, order.data(),
+                   NamedPlaceKey{From(argmax), {argmax.dtype()}, plan.in_size, plan.out_size, with_batch}, env.error());
     if (code != WEIR_OK) return code;
     WithStorage<kPooled>(dx.dtype(), [&](auto storage) {
       using Change = ElementChange<functors::Add, decltype(storage)>;
@@ -451,7 +451,10 @@ void AddPooling(sdk::KernelTable& k) {
   add(k.Add<MeanPoolGrad<3>>("AvgPool3DGrad"), kFloatingBits, 27);
   add(k.Add<MaxGradByAttrs>("MaxPoolGrad"), kRealBits, 9);
   add(k.Add<MaxGradByInputs>("MaxPoolGradV2"), kRealBits, 9);
-  add(k.Add<MaxGradOfVolumes>("MaxPool3DGrad"), kVolumes, 27);
+  for (const uint32_t type : {WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_FLOAT32}) {  // of the volumes and of the gradient
+    if ((kVolumes & WEIR_DTYPE_BIT(type)) == 0) continue;
+    add(k.Add<MaxGradOfVolumes>("MaxPool3DGrad"), DTypes({type}), 27).Restrict("TInput", DTypes({type}));
+  }
   add(k.Add<MaxGradGrad<2>>("MaxPoolGradGrad"), kRealBits, 9);
   add(k.Add<MaxGradGradByInputs>("MaxPoolGradGradV2"), kRealBits, 9);
   add(k.Add<MaxGradGrad<3>>("MaxPool3DGradGrad"), kRealBits, 27);

@@ -351,6 +351,15 @@ struct MaxPoolGradWithArgmax : MaxGradient {
   }
 };
 
+/// The volumes have the type of the gradient, though the op has an attribute for each.
+template <class... E>
+void AddOfOneType(sdk::KernelTable& k, sdk::Types<E...>) {
+  (k.Add<MaxPool3DGrad>("MaxPool3DGrad", sdk::Types<E>())
+       .Restrict("TInput", {sdk::kDType<E>})
+       .Class(WEIR_CLASS_REDUCE, 27),
+   ...);
+}
+
 }  // namespace
 
 void AddPoolGrad(sdk::KernelTable& k) {
@@ -363,7 +372,7 @@ void AddPoolGrad(sdk::KernelTable& k) {
   k.Add<MaxPoolWithArgmax>("MaxPoolWithArgmax", kReal, sdk::Attr("Targmax", kIndex)).Class(WEIR_CLASS_REDUCE, 9);
   k.Add<MaxPoolGradWithArgmax>("MaxPoolGradWithArgmax", kReal, sdk::Attr("Targmax", kIndex))
       .Class(WEIR_CLASS_REDUCE, 9);
-  k.Add<MaxPool3DGrad>("MaxPool3DGrad", kVolumeTypes).Class(WEIR_CLASS_REDUCE, 27);
+  AddOfOneType(k, kVolumeTypes);
 }
 
 }  // namespace weir::kernels_eigen

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "plugins/kernels_eigen/kernels/class_weights.h"
+#include "plugins/kernels_eigen/kernels/float_lists.h"
 #include "plugins/kernels_eigen/kernels/node_stream.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/sequence_families.h"
@@ -20,15 +21,6 @@ namespace {
 
 using sdk::Prep;
 using sdk::View;
-
-/// A list of numbers among the attributes; empty if there is none. Lives as long as the node.
-std::span<const double> FloatsOf(const sdk::Node& node, std::string_view name) {
-  weir_attr value{};
-  value.struct_size = sizeof value;
-  const bool found = sdk::HostTable()->attr(node.get(), sdk::Str(name), &value) == WEIR_OK &&
-                     value.type == (WEIR_VALUE_FLOAT | WEIR_VALUE_LIST);
-  return found ? std::span<const double>(value.floats, value.count) : std::span<const double>();
-}
 
 struct UniformClasses {
   int64_t range = 0;

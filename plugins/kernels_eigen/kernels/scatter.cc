@@ -24,6 +24,19 @@ struct ScatterRows : functors::ScatterRowsPlan {
   }
 };
 
+/// Divides rows of a handle's variable. TensorFlow allows no zero of any type there, wherever it would go; of a
+/// reference's only integers are checked.
+struct DivideRows : ScatterRows<Divide> {
+  template <class T>
+  int32_t Run(Env& env, sdk::Variable<T> params, Integers indices, View<const T> updates) const {
+    const T* const end = updates.data() + updates.size();
+    if (std::any_of(updates.data(), end, [](T x) { return static_cast<sdk::Compute<T>>(x) == sdk::Compute<T>(0); })) {
+      return env.error().InvalidArgument("updates must not contain 0");
+    }
+    return ScatterRows<Divide>::Run(env, params, indices, updates);
+  }
+};
+
 template <class Change>
 struct ScatterSlices : functors::ScatterSlicesPlan {
   template <class T>
@@ -55,10 +68,10 @@ struct TensorScatter : functors::TensorScatterPlan {
 };
 
 /// Registers the row forms, for references and for handles.
-template <class Change, class List, class HandleList>
+template <class Change, class OfHandle = ScatterRows<Change>, class List, class HandleList>
 void AddRows(sdk::KernelTable& k, const std::string& name, List list, HandleList of_handles) {
   k.Add<ScatterRows<Change>>("Scatter" + name, list).Class(WEIR_CLASS_GATHER, 1);
-  k.Add<ScatterRows<Change>>("ResourceScatter" + name, sdk::Attr("dtype", of_handles)).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<OfHandle>("ResourceScatter" + name, sdk::Attr("dtype", of_handles)).Class(WEIR_CLASS_GATHER, 1);
 }
 template <class Change, class List>
 void AddSlices(sdk::KernelTable& k, const std::string& name, List list) {
@@ -73,7 +86,7 @@ void AddScatter(sdk::KernelTable& k) {
   AddRows<Add>(k, "Add", kNumbers, kNumbers);
   AddRows<Sub>(k, "Sub", kNumbers, kNumbers);
   AddRows<Mul>(k, "Mul", kNumbers, kNumbers);
-  AddRows<Divide>(k, "Div", kNumbers, kNumbers);
+  AddRows<Divide, DivideRows>(k, "Div", kNumbers, kNumbers);
   AddRows<Lower>(k, "Min", kFloating + kIndex, kReal);
   AddRows<Raise>(k, "Max", kFloating + kIndex, kReal);
   AddSlices<Replace>(k, "Update", kAnyBits);

@@ -47,6 +47,27 @@ TEST_F(Stacks, EndWithTheirStep) {
   Refused(Call("StackPopV2", {stack}, kElement), Code::kNotFound, "/N10tensorflow5StackE does not exist.");
 }
 
+TEST_F(Stacks, HaveReferencesOfTwoStringsInOldGraphs) {
+  const op::AttrList attrs = {{"elem_type", DType::kFloat}, {"stack_name", std::string("s")}};
+  const Tensor stack = One("Stack", {}, attrs), other = One("Stack", {}, attrs);
+  ASSERT_EQ(stack.dtype(), DType::kString);
+  ASSERT_EQ(stack.shape(), Shape::Of({2}));
+  EXPECT_FALSE(stack.SameBits(other)) << "each execution makes a stack";
+  const Tensor a = Floats({1}), b = Floats({2, 3});
+  EXPECT_EQ(One("StackPush", {stack, a}, kType).buffer(), a.buffer());
+  One("StackPush", {stack, b}, kType);
+  One("StackPush", {other, Floats({4})}, kType);
+  EXPECT_EQ(One("StackPop", {stack}, kElement).buffer(), b.buffer());
+  EXPECT_EQ(One("StackPop", {stack}, kElement).buffer(), a.buffer());
+  Refused(Call("StackPop", {stack}, kElement), Code::kInvalidArgument, "] is empty when calling Pop().");
+  ASSERT_TRUE(Call("StackClose", {other}).ok());
+  Refused(Call("StackPop", {other}, kElement), Code::kInvalidArgument, "] has already been closed.");
+  step_.Clear();
+  Refused(Call("StackPop", {stack}, kElement), Code::kNotFound, "/N10tensorflow5StackE does not exist.");
+  Refused(Call("StackPop", {Tensor::Vector<std::string>({"a"})}, kElement), Code::kInvalidArgument,
+          "input 0 must be a reference of 2 strings");
+}
+
 class Arrays : public Calls {
  protected:
   struct Array {
@@ -228,6 +249,37 @@ TEST_F(Arrays, ClosedOnesAreRefused) {
   const Array array = Make(3);
   ASSERT_TRUE(Call("TensorArrayCloseV3", {array.handle}).ok());
   Refused(Read(array, 0), Code::kInvalidArgument, " has already been closed.");
+}
+
+TEST_F(Arrays, OfVersion2HaveStringsForHandles) {
+  const Tensor flow = Tensor::Scalar<float>(0);
+  const op::AttrList type = {{"T", DType::kFloat}}, wanted = {{"dtype", DType::kFloat}};
+  const Result<std::vector<Tensor>> made = Call("TensorArrayV2", {Int(2)}, wanted);
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  ASSERT_EQ(made->size(), 1u) << "no flow";
+  const Tensor array = (*made)[0];
+  ASSERT_EQ(array.dtype(), DType::kString);
+  ASSERT_EQ(array.shape(), Shape::Of({2}));
+  One("TensorArrayWriteV2", {array, Int(1), Floats({3, 4}), flow}, type);
+  One("TensorArrayWriteV2", {array, Int(0), Floats({1, 2}), flow}, type);
+  EXPECT_EQ(One("TensorArraySizeV2", {array, flow}).as<int32_t>()[0], 2);
+  const Tensor gathered = One("TensorArrayGatherV2", {array, Tensor::Vector<int32_t>({1, 0}), flow}, wanted);
+  EXPECT_EQ(Values(gathered), (std::vector<float>{3, 4, 1, 2}));
+  const op::AttrList source = {{"source", std::string("g")}};
+  const Tensor gradient = One("TensorArrayGradV2", {array, flow}, source);
+  EXPECT_TRUE(gradient.SameBits(One("TensorArrayGradV2", {array, flow}, source))) << "one for each source";
+  One("TensorArrayWriteV2", {gradient, Int(1), Floats({5, 6}), flow}, type);
+  One("TensorArrayWriteV2", {gradient, Int(1), Floats({1, 1}), flow}, type);
+  EXPECT_EQ(Values(One("TensorArrayReadV2", {gradient, Int(1), flow}, wanted)), (std::vector<float>{6, 7}));
+  const Tensor pieces = (*Call("TensorArrayV2", {Int(2)}, wanted))[0];
+  One("TensorArraySplitV2", {pieces, Floats({1, 2, 3}), Tensor::Vector<int64_t>({1, 2}), flow}, type);
+  EXPECT_EQ(Values(One("TensorArrayConcatV2", {pieces, flow}, wanted)), (std::vector<float>{1, 2, 3}));
+  ASSERT_TRUE(Call("TensorArrayCloseV2", {pieces}).ok());
+  EXPECT_FALSE(Call("TensorArraySizeV2", {pieces, flow}).ok());
+  const Tensor rows = (*Call("TensorArrayV2", {Int(2)}, wanted))[0];
+  One("TensorArrayScatterV2", {rows, Tensor::Vector<int32_t>({1, 0}), Tensor::Of<float>(Shape{2, 1}, {8, 9}), flow},
+      type);
+  EXPECT_EQ(Values(One("TensorArrayReadV2", {rows, Int(0), flow}, wanted)), (std::vector<float>{9}));
 }
 
 }  // namespace

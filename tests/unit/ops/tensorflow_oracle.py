@@ -44,6 +44,8 @@ def value(v):
     if kind == "list":
         if v.list.i:
             return str(list(v.list.i))
+        if v.list.f:
+            return "[" + ", ".join("%g" % f for f in v.list.f) + "]"
         return "[]" if not v.list.ByteSize() else str(v.list)
     if kind == "tensor":
         import tensorflow as tf
@@ -111,7 +113,7 @@ def parse_default(attr):
     if kind == "type":
         return tf.as_dtype(default.type)
     if kind == "list":
-        return list(default.list.i) or list(default.list.s)
+        return list(default.list.i) or list(default.list.s) or list(default.list.f)
     return getattr(default, kind)
 
 
