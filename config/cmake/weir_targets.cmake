@@ -1,7 +1,7 @@
 # Functions that define targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op. Headers
-# take most of the compile time, so all presets except dev compile eight sources of a target together, 24 of a test, whose
-# templates are mostly the same; names in their unnamed namespaces must differ. The preset dev finds a source that lacks
-# an include.
+# take most of the compile time, so all presets except dev compile eight sources of a target together, 24 of a test,
+# whose templates are mostly the same; names in their unnamed namespaces must differ. The preset dev finds a source that
+# lacks an include.
 include(GoogleTest)
 
 # The folders of the public API. Only their libraries export symbols of weir::weir; all others stay hidden, and so does
@@ -220,8 +220,8 @@ function(weir_test_again)
   weir_discover(${arg_PROGRAM} "${arg_NAME}" "${arg_LABELS}" "${arg_ENVIRONMENT}" "${arg_NAME}." "${arg_FILTER}" 300)
 endfunction()
 
-# Adds each test of a program as a ctest test. With a sanitizer, a process takes most of the time of a test to start, and
-# each suite is a ctest test.
+# Adds each test of a program as a ctest test. With a sanitizer, the start of a process is most of the time of a test;
+# there each suite is a ctest test.
 function(weir_discover program name labels environment prefix filter timeout)
   set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache" ${environment})

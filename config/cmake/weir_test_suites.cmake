@@ -1,7 +1,7 @@
-# Read by ctest, which sets program, filter, prefix, labels, environment, folder, list and timeout before: one ctest test
-# for each GoogleTest suite of the program, <prefix><suite>.*, which runs the suite's tests in one process; <suite>.*2 and
-# so on for every 50 tests more, so that no processor waits for a large one. `list` is the file that keeps the program's
-# answer.
+# Read by ctest, which sets program, filter, prefix, labels, environment, folder, list and timeout before. Adds one test
+# for each GoogleTest suite of the program, <prefix><suite>.*, which runs the suite's tests in one process; <suite>.*2
+# and so on for every 50 tests more, so that no processor waits for a large one. `list` is the file that keeps the
+# program's answer.
 if(NOT EXISTS "${program}")
   return()  # ctest selects by label, and a preset builds the labels that it runs
 endif()

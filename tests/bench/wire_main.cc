@@ -31,7 +31,8 @@ using cluster::Clock;
 
 constexpr int64_t kLargeBytes = int64_t{100} << 20;
 constexpr size_t kSmallBytes = 64;
-constexpr char kLarge = 'L', kLast = 'E';  // first bytes of messages of the probe: for the large value, the round's last
+/// First bytes of messages of the probe: for the large value, and of the last of a round.
+constexpr char kLarge = 'L', kLast = 'E';
 constexpr int kRoundTrips = 200;  // of a round
 constexpr double kMostOverRoundTrip = 1.5;
 /// How messages are waited for, by weir and the probe.
