@@ -100,12 +100,14 @@ Status CrossInputs::Read(const kernel::BuiltinCall& call) {
   return Status();
 }
 
-/// Sets the outputs to a sparse matrix with value(row, numbers of the values in each column) for each combination; the
-/// last column varies fastest.
-template <class T, class Value>
-Status CrossAll(kernel::BuiltinCall& call, const CrossInputs& inputs, Value&& value) {
+struct CrossCounts {
   std::vector<int64_t> per_row;
-  int64_t total = 0, most = 0;
+  int64_t total = 0, most = 0;  // of a row
+};
+
+/// How many combinations of one value of each column the rows have; ResourceExhausted if the number does not fit.
+Result<CrossCounts> CountCrosses(const CrossInputs& inputs) {
+  CrossCounts counts;
   for (int64_t row = 0; row < inputs.rows; ++row) {
     int64_t combinations = 1;
     for (const CrossColumn& column : inputs.columns) {
@@ -113,33 +115,53 @@ Status CrossAll(kernel::BuiltinCall& call, const CrossInputs& inputs, Value&& va
         return ResourceExhausted("row {} has too many combinations", row);
       }
     }
-    per_row.push_back(combinations);
-    most = std::max(most, combinations);
-    if (__builtin_add_overflow(total, combinations, &total)) return ResourceExhausted("too many combinations");
+    counts.per_row.push_back(combinations);
+    counts.most = std::max(counts.most, combinations);
+    if (__builtin_add_overflow(counts.total, combinations, &counts.total)) {
+      return ResourceExhausted("too many combinations");
+    }
   }
-  const int64_t dims[] = {total, 2};
-  WEIR_ASSIGN(Shape entries, Shape::Make(dims));
-  WEIR_ASSIGN(Tensor indices, Tensor::Make(DType::kInt64, std::move(entries)));
-  WEIR_ASSIGN(Tensor values, Tensor::Make(DTypeOf<T>::value, Shape::Of({total})));
-  const std::span<int64_t> place = indices.mutable_as<int64_t>();
+  return counts;
+}
+
+/// value(row, numbers of the values in each column) for each combination, row by row; the last column varies fastest.
+template <class T, class Value>
+Result<Tensor> CrossValues(const CrossInputs& inputs, const CrossCounts& counts, Value&& value) {
+  WEIR_ASSIGN(Tensor values, Tensor::Make(DTypeOf<T>::value, Shape::Of({counts.total})));
   const std::span<T> to = values.mutable_as<T>();
   size_t at = 0;
   std::vector<int64_t> chosen(inputs.columns.size());
   for (int64_t row = 0; row < inputs.rows; ++row) {
     std::fill(chosen.begin(), chosen.end(), 0);
-    for (int64_t i = 0; i < per_row[static_cast<size_t>(row)]; ++i, ++at) {
-      place[2 * at] = row;
-      place[2 * at + 1] = i;
-      to[at] = value(row, chosen);
+    for (int64_t i = 0; i < counts.per_row[static_cast<size_t>(row)]; ++i) {
+      to[at++] = value(row, chosen);
       for (size_t c = chosen.size(); c-- > 0;) {
         if (++chosen[c] < inputs.columns[c].count(row)) break;
         chosen[c] = 0;
       }
     }
   }
+  return values;
+}
+
+/// Sets the outputs to a sparse matrix of the combinations' values.
+template <class T, class Value>
+Status CrossAll(kernel::BuiltinCall& call, const CrossInputs& inputs, Value&& value) {
+  WEIR_ASSIGN(const CrossCounts counts, CountCrosses(inputs));
+  const int64_t dims[] = {counts.total, 2};
+  WEIR_ASSIGN(Shape entries, Shape::Make(dims));
+  WEIR_ASSIGN(Tensor indices, Tensor::Make(DType::kInt64, std::move(entries)));
+  const std::span<int64_t> place = indices.mutable_as<int64_t>();
+  size_t at = 0;
+  for (int64_t row = 0; row < inputs.rows; ++row) {
+    for (int64_t i = 0; i < counts.per_row[static_cast<size_t>(row)]; ++i) {
+      place[at++] = row;
+      place[at++] = i;
+    }
+  }
   call.outputs[0] = std::move(indices);
-  call.outputs[1] = std::move(values);
-  call.outputs[2] = Tensor::Vector<int64_t>({inputs.rows, most});
+  WEIR_ASSIGN(call.outputs[1], CrossValues<T>(inputs, counts, value));
+  call.outputs[2] = Tensor::Vector<int64_t>({inputs.rows, counts.most});
   return Status();
 }
 
@@ -221,6 +243,188 @@ Status SparseCrossV2(kernel::BuiltinCall& call) {
   return CrossAll<std::string>(call, inputs, [&](int64_t row, const std::vector<int64_t>& chosen) {
     return JoinedCross(inputs, row, chosen, separator);
   });
+}
+
+/// The columns of a RaggedCross node, checked: the values and row splits of ragged ones, the indices, values and shapes
+/// of sparse ones, and dense ones.
+class RaggedCrossReader {
+ public:
+  explicit RaggedCrossReader(const kernel::BuiltinCall& call) : call_(call) {}
+
+  Result<CrossInputs> Read();
+
+ private:
+  Status CheckLists();
+  Status AddRagged(size_t i);
+  Status AddSparse(size_t i);
+  Status AddDense(size_t i);
+  Status CheckRows(int64_t rows) const {
+    if (rows == inputs_.rows) return Status();
+    return InvalidArgument("inputs must all have the same batch dimension size.");
+  }
+  static Status OnlyMatrices() { return InvalidArgument("tf.ragged.cross only supports inputs with rank=2."); }
+
+  const kernel::BuiltinCall& call_;
+  size_t ragged_ = 0, sparse_ = 0, dense_ = 0;  // counts
+  CrossInputs inputs_;
+};
+
+Status RaggedCrossReader::CheckLists() {
+  WEIR_ASSIGN(const std::vector<DType> values, call_.attrs.Types("ragged_values_types"));
+  WEIR_ASSIGN(const std::vector<DType> splits, call_.attrs.Types("ragged_splits_types"));
+  WEIR_ASSIGN(const int64_t sparse, call_.attrs.Int("Nsparse"));
+  WEIR_ASSIGN(const std::vector<DType> sparse_values, call_.attrs.Types("sparse_values_types"));
+  WEIR_ASSIGN(const std::vector<DType> dense, call_.attrs.Types("dense_types"));
+  if (values.size() != splits.size()) {
+    return InvalidArgument("ragged values and splits must have the same length");
+  }
+  if (sparse != static_cast<int64_t>(sparse_values.size())) {
+    return InvalidArgument("sparse indices and values must have the same length");
+  }
+  ragged_ = values.size(), sparse_ = sparse_values.size(), dense_ = dense.size();
+  WEIR_TRY(CheckCounts(call_, 2 * ragged_ + 3 * sparse_ + dense_, 2));
+  const auto of = [&](size_t i) -> const Tensor& { return call_.inputs[i]; };
+  const size_t first_dense = 2 * ragged_ + 3 * sparse_;
+  if (ragged_ > 0) {
+    inputs_.rows = std::max<int64_t>(0, of(ragged_).elements() - 1);
+  } else if (dense_ > 0) {
+    if (of(first_dense).shape().rank() != 2) return OnlyMatrices();
+    inputs_.rows = of(first_dense).shape().dim(0);
+  } else if (sparse_ > 0) {
+    const Tensor& shape = of(2 * sparse_);
+    if (shape.elements() != 2) return OnlyMatrices();
+    inputs_.rows = shape.as<int64_t>()[0];
+    if (inputs_.rows < 0) return InvalidArgument("a sparse matrix of {} rows", inputs_.rows);
+    // A row takes memory; one without entries would cost it for nothing but the number in a shape.
+    if (inputs_.rows > (int64_t{1} << 24) && inputs_.rows / 64 > of(sparse_).elements()) {
+      return ResourceExhausted("{} rows for {} entries", inputs_.rows, of(sparse_).elements());
+    }
+  }
+  return Status();
+}
+
+Status RaggedCrossReader::AddRagged(size_t i) {
+  const Tensor &values = call_.inputs[i], &splits = call_.inputs[ragged_ + i];
+  if (values.shape().rank() != 1 || splits.shape().rank() != 1) return OnlyMatrices();
+  WEIR_TRY(CheckCrossType(values));
+  CrossColumn column{&values, {}};
+  for (int64_t k = 0; k < splits.elements(); ++k) {
+    const auto at = static_cast<size_t>(k);
+    column.starts.push_back(splits.dtype() == DType::kInt32 ? splits.as<int32_t>()[at] : splits.as<int64_t>()[at]);
+    if (k == 0 || column.starts[at] >= column.starts[at - 1]) continue;
+    return InvalidArgument(
+        "Invalid ragged splits: ragged splits must be monotonically increasing, but ragged_splits[{}]={} is smaller "
+        "than row_splits[{}]={}",
+        k, column.starts[at], k - 1, column.starts[at - 1]);
+  }
+  if (column.starts.empty()) {
+    return InvalidArgument("Invalid ragged splits: ragged splits must have at least one splits, but is empty");
+  }
+  if (column.starts.front() != 0) {
+    return InvalidArgument("Invalid ragged splits: first element of ragged splits  must be 0 but is {}",
+                           column.starts.front());
+  }
+  if (column.starts.back() != values.elements()) {
+    return InvalidArgument(
+        "Invalid ragged splits: last element of ragged splits must be the number of ragged values({}) but is {}",
+        values.elements(), column.starts.back());
+  }
+  inputs_.columns.push_back(std::move(column));
+  return CheckRows(splits.elements() - 1);
+}
+
+/// Entries whose rows decrease belong to the row before, and those of rows beyond the last to none, as in TensorFlow.
+Status RaggedCrossReader::AddSparse(size_t i) {
+  const size_t first = 2 * ragged_;
+  const Tensor& indices = call_.inputs[first + i];
+  const Tensor& values = call_.inputs[first + sparse_ + i];
+  const Tensor& shape = call_.inputs[first + 2 * sparse_ + i];
+  const bool fits = indices.shape().rank() == 2 && values.shape().rank() == 1 && shape.shape().rank() == 1 &&
+                    indices.shape().dim(0) == values.elements() && indices.shape().dim(1) > 0;
+  if (!fits) return InvalidArgument("Invalid SparseTensor {}", i);
+  if (shape.elements() != 2) return OnlyMatrices();
+  WEIR_TRY(CheckCrossType(values));
+  WEIR_TRY(CheckRows(shape.as<int64_t>()[0]));
+  const auto entries = indices.as<int64_t>();
+  const auto width = static_cast<size_t>(indices.shape().dim(1));
+  CrossColumn column{&values, {0}};
+  int64_t next = 0;
+  for (int64_t row = 0; row < inputs_.rows; ++row) {
+    while (next < values.elements() && entries[static_cast<size_t>(next) * width] <= row) ++next;
+    column.starts.push_back(next);
+  }
+  inputs_.columns.push_back(std::move(column));
+  return Status();
+}
+
+Status RaggedCrossReader::AddDense(size_t i) {
+  const Tensor& values = call_.inputs[2 * ragged_ + 3 * sparse_ + i];
+  if (values.shape().rank() != 2) return OnlyMatrices();
+  WEIR_TRY(CheckCrossType(values));
+  WEIR_TRY(CheckRows(values.shape().dim(0)));
+  CrossColumn column{&values, {}};
+  for (int64_t row = 0; row <= inputs_.rows; ++row) column.starts.push_back(row * values.shape().dim(1));
+  inputs_.columns.push_back(std::move(column));
+  return Status();
+}
+
+Result<CrossInputs> RaggedCrossReader::Read() {
+  WEIR_TRY(CheckLists());
+  WEIR_ASSIGN(const std::string order, call_.attrs.String("input_order"));
+  if (order.size() != ragged_ + sparse_ + dense_) return InvalidArgument("Invalid length for input_order");
+  size_t ragged = 0, sparse = 0, dense = 0;
+  const auto beyond = [&](std::string_view what, size_t at, size_t count, std::string_view items) {
+    return InvalidArgument("input_order \"{}\" specifies reading a {} at index {} from a list of {} {}.", order, what,
+                           at, count, items);
+  };
+  for (const char kind : order) {
+    if (kind == 'R') {
+      if (ragged == ragged_) return beyond("ragged tensor value", ragged, ragged_, "values");
+      WEIR_TRY(AddRagged(ragged++));
+    } else if (kind == 'S') {
+      if (sparse == sparse_) return beyond("sparse tensor value", sparse, sparse_, "values");
+      WEIR_TRY(AddSparse(sparse++));
+    } else if (kind == 'D') {
+      if (dense == dense_) return beyond("dense tensor", dense, dense_, "tensors");
+      WEIR_TRY(AddDense(dense++));
+    } else {
+      return InvalidArgument("Unexpected input_order value.");
+    }
+  }
+  return std::move(inputs_);
+}
+
+/// The output's type alone says whether values are hashed.
+Status RaggedCross(kernel::BuiltinCall& call) {
+  WEIR_ASSIGN(const CrossInputs inputs, RaggedCrossReader(call).Read());
+  WEIR_ASSIGN(const DType type, call.attrs.Type("out_values_type"));
+  WEIR_ASSIGN(const DType splits, call.attrs.Type("out_row_splits_type"));
+  CrossHash hash;
+  WEIR_ASSIGN(hash.buckets, call.attrs.Int("num_buckets"));
+  WEIR_ASSIGN(const int64_t key, call.attrs.Int("hash_key"));
+  hash.key = static_cast<uint64_t>(key);
+  WEIR_ASSIGN(const CrossCounts counts, CountCrosses(inputs));
+  std::vector<int64_t> ends = {0};
+  for (const int64_t count : counts.per_row) ends.push_back(ends.back() + count);
+  if (splits == DType::kInt64) {
+    call.outputs[1] = Tensor::Vector<int64_t>(ends);
+  } else if (counts.total > std::numeric_limits<int32_t>::max()) {
+    return InvalidArgument("int32 splits cannot count {} values", counts.total);
+  } else {
+    call.outputs[1] = Tensor::Vector<int32_t>(std::vector<int32_t>(ends.begin(), ends.end()));
+  }
+  if (type == DType::kInt64) {
+    WEIR_ASSIGN(call.outputs[0],
+                CrossValues<int64_t>(inputs, counts, [&](int64_t row, const std::vector<int64_t>& chosen) {
+                  return hash(inputs, row, chosen);
+                }));
+    return Status();
+  }
+  WEIR_ASSIGN(call.outputs[0],
+              CrossValues<std::string>(inputs, counts, [&](int64_t row, const std::vector<int64_t>& chosen) {
+                return JoinedCross(inputs, row, chosen, "_X_");
+              }));
+  return Status();
 }
 
 Status BoostedTreesBucketize(kernel::BuiltinCall& call) {
@@ -352,6 +556,7 @@ Status StringNGrams(kernel::BuiltinCall& call) {
 void AddFeatures(kernel::KernelRegistry& kernels) {
   kernels.AddHost("SparseCross", SparseCross);
   kernels.AddHost("SparseCrossV2", SparseCrossV2);
+  kernels.AddHost("RaggedCross", RaggedCross);
   kernels.AddHost("BoostedTreesBucketize", BoostedTreesBucketize);
   kernels.AddHost("StringNGrams", StringNGrams);
 }

@@ -66,9 +66,9 @@ void CountsOfRank(ShapeContext& c, int64_t rank) {
 
 Status DenseCountShape(ShapeContext& c) {
   PartialShape values = c.input(0);
+  // Weights without elements have any shape.
   const PartialShape& weights = c.input(1);
-  const bool unweighted = weights.elements() == 0;
-  if (!unweighted) {
+  if (weights.elements() > 0) {
     WEIR_ASSIGN(values, weights.Merge(values));
   }
   CountsOfRank(c, values.rank());

@@ -23,6 +23,34 @@ Status SparseCrossShape(ShapeContext& c) {
   return Status();
 }
 
+/// Inputs: values and row splits of ragged columns, indices, values and shapes of sparse ones, and dense ones.
+Status RaggedCrossShape(ShapeContext& c) {
+  WEIR_ASSIGN(const std::vector<DType> values, c.attrs().Types("ragged_values_types"));
+  WEIR_ASSIGN(const std::vector<DType> splits, c.attrs().Types("ragged_splits_types"));
+  WEIR_ASSIGN(const std::vector<DType> dense, c.attrs().Types("dense_types"));
+  if (values.size() != splits.size()) {
+    return InvalidArgument("ragged values and splits must have the same length.");
+  }
+  const int ragged = static_cast<int>(values.size()), first_dense = c.num_inputs() - static_cast<int>(dense.size());
+  PartialShape all = VectorOf(-1);
+  const auto merge = [&all](const PartialShape& found) -> Status {
+    Result<PartialShape> merged = all.Merge(found);
+    if (!merged.ok()) return InvalidArgument("inputs must all have the same batch dimension size.");
+    all = *std::move(merged);
+    return Status();
+  };
+  for (int i = 0; i < ragged; ++i) WEIR_TRY(merge(c.input(ragged + i)));
+  for (int i = first_dense; i < c.num_inputs(); ++i) {
+    const PartialShape& matrix = c.input(i);
+    if (!matrix.has_rank() || matrix.rank() == 0 || matrix.dim(0) < 0) continue;
+    WEIR_ASSIGN(const int64_t count, AddDims(matrix.dim(0), 1));
+    WEIR_TRY(merge(VectorOf(count)));
+  }
+  c.set_output(0, VectorOf(-1));
+  c.set_output(1, std::move(all));
+  return Status();
+}
+
 /// num_features vectors of numbers, then as many of boundaries.
 Status BucketizeShape(ShapeContext& c) {
   int64_t rows = -1;
@@ -74,6 +102,33 @@ void DeclareFeatures(OpRegistry& ops) {
       .Out("output_values: string")
       .Out("output_shape: int64")
       .Doc("All combinations of one value of each column, row by row, as texts joined by `sep`.");
+  ops.Declare("RaggedCross")
+      .Is(Category::kArray)
+      .In("ragged_values: [ragged_values_types]")
+      .In("ragged_row_splits: [ragged_splits_types]")
+      .In("sparse_indices: Nsparse*int64")
+      .In("sparse_values: [sparse_values_types]")
+      .In("sparse_shape: Nsparse*int64")
+      .In("dense_inputs: [dense_types]")
+      .Out("output_values: out_values_type")
+      .Out("output_row_splits: out_row_splits_type")
+      .Attr("Nsparse: int >= 0")
+      .Attr("input_order: string")
+      .Attr("hashed_output: bool")
+      .Attr("num_buckets: int >= 0")
+      .Attr("hash_key: int")
+      .Attr("ragged_values_types: list({int64, string}) >= 0")
+      .Attr("ragged_splits_types: list({int32, int64}) >= 0")
+      .Attr("sparse_values_types: list({int64, string}) >= 0")
+      .Attr("dense_types: list({int64, string}) >= 0")
+      .Attr("out_values_type: {int64, string}")
+      .Attr("out_row_splits_type: {int32, int64}")
+      .Shape(RaggedCrossShape)
+      .NoGradient(op::kUndefinedGradient)
+      .Doc(
+          "As SparseCross, of ragged, sparse and dense columns in the order of the letters R, S and D; the "
+          "combinations "
+          "of each row are a row of a ragged tensor.");
   ops.Declare("BoostedTreesBucketize")
       .Is(Category::kArray)
       .In("float_values: num_features*float")

@@ -166,7 +166,8 @@ TEST(OpGradients, EveryOpWithAGradientHasARow) {
                                            "MaxPool3DGradGrad",
                                            "RandomGamma",
                                            "StatelessRandomGammaV2",
-                                           "StatelessRandomGammaV3"};
+                                           "StatelessRandomGammaV3",
+                                           "StatelessParameterizedTruncatedNormal"};
   const auto of_arrays = [](const op::OpDef& op) {  // tests/unit/client/tensor_array_test.cc
     return op.name.starts_with("TensorArray") || op.name.starts_with("TensorList");
   };
