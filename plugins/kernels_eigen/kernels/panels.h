@@ -49,9 +49,24 @@ void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t
 /// columns.
 void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds);
 
-/// c [runs * length, n] += the transpose of a [m, runs * length] times b [m, n], where c is dense and `packed` has the
-/// panels of all rows of b. Products are added in the order of rows.
-void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c);
+/// Parts of a matrix [runs * length, n], which threads make apart: each has some rows of a run and the columns of a
+/// panel. They are numbered panel by panel.
+int64_t TurnedParts(int64_t runs, int64_t length, int64_t n);
+/// A range of such parts.
+struct PartRange {
+  int64_t begin, end;
+};
+/// A range of columns.
+struct ColumnRange {
+  int64_t first, count;
+};
+/// The columns of the panels in which these parts lie.
+ColumnRange ColumnsOf(const PartRange& parts, int64_t runs, int64_t length, int64_t n);
+/// The parts of c [runs * length, n] = the transpose of a [m, runs * length] times b [m, n], plus c if `adds`, where c
+/// is dense and `packed` has the panels of the columns of b that the parts lie in. Products are added in the order of
+/// rows, so the bits of c do not depend on the parts that a call makes.
+void MultiplyTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, const PartRange& parts, float* c,
+                        bool adds);
 
 /// Elements of scratch memory for MultiplyMatrices.
 int64_t ProductScratch(int64_t m, int64_t k, int64_t n);

@@ -225,8 +225,26 @@ void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* 
 
 int64_t RowConvolution::ByFilterElements() const { return MakesPanels() ? PackedElements(kOutputsAtOnce, out_) : 0; }
 
-void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy,
-                                 float* scratch) const {
+int64_t RowConvolution::FilterParts() const {
+  const int64_t length = width_.window * channels_;
+  return MakesPanels() ? TurnedParts(height_.window, length, out_) : FilterGradientParts(height_.window, length, out_);
+}
+
+double RowConvolution::FilterTiles() const {
+  constexpr double kPeak = 80;     // flops per ns, of any core: tiles are the same on all
+  constexpr double kShare = 0.25;  // of a tile's time that may go to what every tile reads
+  const auto columns = static_cast<double>(std::min(out_, 2 * kLanes));
+  const double repeated = 0.2 * Copied() + 0.1 * Outputs() * columns;
+  return std::min(static_cast<double>(FilterParts()), kShare * ByFilterNanoseconds(kPeak) / repeated);
+}
+
+void RowConvolution::ByFilter(const float* x, const float* dy, const PartRange& parts, float* dw, float* copy,
+                              float* scratch) const {
+  for (int64_t i = 0; i < Strips(); ++i) AddByFilter(x, dy + FirstPlace(i) * out_, i, parts, dw, copy, scratch);
+}
+
+void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, const PartRange& parts, float* dw,
+                                 float* copy, float* scratch) const {
   const Source source = SourceOf(x, i, copy);
   RunMatrix windows{.elements = source.first,
                     .offsets = nullptr,
@@ -235,17 +253,18 @@ void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, flo
                     .run_step = height_.dilation * source.line,
                     .length = width_.window * channels_};
   if (!MakesPanels()) {
-    AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
+    FilterGradient({windows, height_.stride * source.line, dy, Rows(i), out_columns_}, out_, parts, dw, i > 0);
     return;
   }
   const int64_t places = Places(i);
+  const ColumnRange columns = ColumnsOf(parts, windows.runs, windows.length, out_);
   std::array<int64_t, kOutputsAtOnce> offsets;
   windows.offsets = offsets.data();
   for (int64_t first = 0; first < places; first += kOutputsAtOnce) {
     const int64_t count = std::min(kOutputsAtOnce, places - first);
     FillOffsets(source.line, source.image, Rows(i), first, count, offsets.data());
-    PackRows({dy + first * out_, out_, 1}, count, out_, scratch, 0, count);
-    AddTurnedRuns(windows, scratch, count, out_, dw);
+    PackRows({dy + first * out_ + columns.first, out_, 1}, count, columns.count, scratch, 0, count);
+    MultiplyTurnedRuns(windows, scratch, count, out_, parts, dw, i > 0 || first > 0);
   }
 }
 

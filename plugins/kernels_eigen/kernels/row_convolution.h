@@ -43,9 +43,13 @@ class RowConvolution {
   /// y [places, out] of strip i of the images x; `panels` are the filter's, `copy` has CopyElements().
   void Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const;
 
-  /// dw += the products of windows of the images x in strip i with its outputs dy [places, out].
+  /// Parts of dw, which threads make apart.
+  int64_t FilterParts() const;
+  /// Tiles of such parts that are worth it: each reads the images, and some channels of their gradients.
+  double FilterTiles() const;
+  /// The parts of dw, from the images x and dy; outputs are added in their order, whichever parts a call makes.
   /// `scratch` has ByFilterElements().
-  void AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy, float* scratch) const;
+  void ByFilter(const float* x, const float* dy, const PartRange& parts, float* dw, float* copy, float* scratch) const;
   int64_t ByFilterElements() const;
 
   /// Elements of the panels that PackByInput makes.
@@ -72,6 +76,9 @@ class RowConvolution {
   bool PlanForward();
   /// True if the gradient by the filter is made from panels of dy: not for narrow or small filters.
   bool MakesPanels() const;
+  /// The parts of dw by strip i, whose outputs are dy [places, out].
+  void AddByFilter(const float* x, const float* dy, int64_t i, const PartRange& parts, float* dw, float* copy,
+                   float* scratch) const;
   /// Where the windows of places [first, first + count) of a strip begin.
   void FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count, int64_t* offsets) const;
 
