@@ -37,6 +37,13 @@ bool PacksForWindows(const sdk::Prep& prep, const Convolution& conv) {
   return PackedMatrix::FillsPanels(conv.out) && ConstantFilter(prep, conv) != nullptr;
 }
 
+/// True if windows are single pixels, so that no matrix of windows is made.
+bool IsPointwise(const Convolution& conv) {
+  const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
+  const auto* const axes = conv.windows.axes.data();
+  return std::all_of(axes, axes + conv.windows.spatial, is_single);
+}
+
 /// Plans a convolution of floats, or a gradient, by rows. False if another form serves it, or serves it better.
 bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows) {
   if (direction == Direction::kByInput) {
@@ -44,9 +51,7 @@ bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows
     *rows = RowConvolution();
     return rows->PlanByInput(conv);
   }
-  const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
-  const auto* const axes = conv.windows.axes.data();
-  const bool pointwise = std::all_of(axes, axes + conv.windows.spatial, is_single);
+  const bool pointwise = IsPointwise(conv);
   if (direction == Direction::kByFilter) return !pointwise && rows->PlanByFilter(conv);
   return !(pointwise && PackedMatrix::FillsPanels(conv.out)) && rows->Plan(conv);
 }
@@ -59,7 +64,8 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   if (conv.Plan(prep, direction, spatial, false) != WEIR_OK || conv.empty) return cost;
   const uint32_t dtype = prep.input(direction == Direction::kByFilter ? 0 : 1).dtype;
   const double peak = sdk::PeakFlops(profile, dtype);
-  const double moved = conv.Flops() / 2 / static_cast<double>(conv.group_out());  // elements of all windows
+  const bool moves = !IsPointwise(conv) || conv.groups > 1;
+  const double moved = moves ? conv.Flops() / 2 / static_cast<double>(conv.group_out()) : 0;  // elements of all windows
   const double repeats = dtype == WEIR_FLOAT32 || dtype == WEIR_FLOAT64 ? 1 : 2;
   cost.flops = conv.Flops();
   cost.bytes = static_cast<double>(prep.size(1) + 2 * prep.size(0)) * sdk::SizeOf(dtype);

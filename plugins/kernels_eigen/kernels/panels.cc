@@ -332,10 +332,7 @@ RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, nu
 
 int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
 
-int64_t ColumnsMade(int64_t n) {
-  const int64_t rest = n % kPanelColumns, whole = n - rest;
-  return rest == 0 ? whole : whole + (rest <= kNarrowLanes ? kNarrowLanes : rest <= kLanes ? kLanes : kPanelColumns);
-}
+int64_t PanelStep() { return kPanelColumns; }
 
 void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds) {
   MultiplyPacked(a, packed, m, n, c, n, adds ? c : nullptr, n);

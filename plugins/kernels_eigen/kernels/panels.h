@@ -29,8 +29,8 @@ constexpr int64_t kPanelDepth = 512;
 /// Elements of a packed [k, n] matrix: for each kPanelDepth rows, panels of as many columns as the innermost loop makes
 /// at once, the last one filled up with zeros.
 int64_t PackedElements(int64_t k, int64_t n);
-/// The columns that the innermost loop makes for n, since it makes whole vectors.
-int64_t ColumnsMade(int64_t n);
+/// The distance of a row of a panel from the one before.
+int64_t PanelStep();
 /// Rows [first, first + depth) of the panels at `to` of `rows` rows that are multiplied at once. `to` is 64-byte
 /// aligned.
 void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t first, int64_t rows);

@@ -20,6 +20,24 @@ constexpr int64_t kMostDepth = 576;             // rows of the filter that are m
 constexpr int64_t kOutputsAtOnce = 256;         // whose products a large filter's gradient adds up at once
 constexpr double kMostOfGradient = 384 * 1024;  // elements of the copy for it
 
+/// What the loops reach, fitted to runs on Emerald Rapids.
+struct Rates {
+  double forward, by_input, by_filter;  // shares of the core's peak
+  double stored_ns, far_ns;             // per output; per output of an array that no second cache holds
+  double sum_ns, far_sum_ns;            // per byte of the filter's gradient that is read or stored; of such a gradient
+};
+constexpr Rates kRates =
+    kLanes == 16 ? Rates{0.96, 0.95, 1.0, 0.1, 0.17, 0.008, 0.09} : Rates{0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2};
+constexpr double kFarElements = 768 * 1024;
+bool IsFar(double elements) { return elements > kFarElements; }
+
+/// The columns that take as long as n, in pairs of vectors: a single one hides less latency.
+double ColumnsTaken(int64_t n) {
+  const int64_t rest = n % (2 * kLanes), whole = n - rest;
+  const double taken = rest == 0 ? 0 : rest <= kLanes ? 1.25 * static_cast<double>(kLanes) : 2.0 * kLanes;
+  return static_cast<double>(whole) + taken;
+}
+
 }  // namespace
 
 bool RowConvolution::PlanAxes(const sdk::Convolution& conv) {
@@ -301,30 +319,31 @@ void RowConvolution::ByInput(const float* dy, const float* panels, float* dx, fl
 
 double RowConvolution::Nanoseconds(double peak) const {
   const auto rows = static_cast<double>(height_.window * width_.window * channels_);
-  const auto columns = static_cast<double>(ColumnsMade(out_)), strips = static_cast<double>(Strips());
+  const double columns = ColumnsTaken(out_), strips = static_cast<double>(Strips()), outputs = Outputs();
   // Few places leave few sums to hide the latency of each.
   const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
   const double bytes_read = 4 * rows * columns * strips;
-  const bool parts = rows > static_cast<double>(kMostDepth) && kLanes == 16;  // of AVX-512: estimated, not fitted
-  const double share = parts ? 0.88 : turned_ ? 0.9 : 0.93;
-  const double computed = std::max(2 * Outputs() * rows * columns / (share * busy * peak), bytes_read / 30);
-  return 150 + computed + 0.1 * Copied() + 30 * strips;
+  const double computed = std::max(2 * outputs * rows * columns / (kRates.forward * busy * peak), bytes_read / 30);
+  const double stored = outputs * static_cast<double>(out_);
+  return 150 + computed + 0.1 * Copied() + 30 * strips + stored * (IsFar(stored) ? kRates.far_ns : kRates.stored_ns);
 }
 
 double RowConvolution::ByFilterNanoseconds(double peak) const {
   if (!MakesPanels()) return Nanoseconds(peak);
   const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
-  const double columns = static_cast<double>(ColumnsMade(out_));
+  const double columns = ColumnsTaken(out_);
   const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes
-  return 150 + 2 * outputs * rows * columns / (0.86 * peak) + 0.1 * Copied() + 0.3 * outputs * columns + stored / 30;
+  return 150 + 2 * outputs * rows * columns / (kRates.by_filter * peak) + 0.1 * Copied() + 0.2 * outputs * columns +
+         stored * (IsFar(rows * columns) ? kRates.far_sum_ns : kRates.sum_ns);
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {
   const double runs = Outputs() * static_cast<double>(height_.window);
-  const auto columns = static_cast<double>(ColumnsMade(width_.window * channels_)), depth = static_cast<double>(out_);
+  const double columns = ColumnsTaken(width_.window * channels_), depth = static_cast<double>(out_);
   const double rows = static_cast<double>(batch_) * static_cast<double>(out_rows_ * height_.window);
-  const double computed = std::max(2 * runs * columns * depth / (0.8 * peak), 4 * depth * columns * rows / 60);
-  return 150 + computed + runs * (2 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
+  const double read = 4 * depth * columns * rows / (IsFar(static_cast<double>(ByInputPanels())) ? 30 : 60);
+  const double computed = std::max(2 * runs * columns * depth / (kRates.by_input * peak), read);
+  return 150 + computed + runs * (6 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
 }
 
 }  // namespace weir::kernels_eigen
