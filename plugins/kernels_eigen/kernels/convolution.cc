@@ -47,7 +47,7 @@ bool IsPointwise(const Convolution& conv) {
 /// Plans a convolution of floats, or a gradient, by rows. False if another form serves it, or serves it better.
 bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows) {
   if (direction == Direction::kByInput) {
-    if (PackedMatrix::FillsPanels(conv.in) && rows->PlanTurned(conv)) return true;
+    if (rows->PlanTurned(conv) && (rows->narrow() || PackedMatrix::FillsPanels(conv.in))) return true;
     *rows = RowConvolution();
     return rows->PlanByInput(conv);
   }

@@ -235,24 +235,6 @@ void TransposeSquare(const float* from, int64_t from_step, float* to, int64_t to
 }
 #endif
 
-/// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns.
-void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i + 8 <= rows; i += 8) {
-    int64_t j = 0;
-    const float* const row = from + i * from_step;
-    for (; j + 8 <= columns; j += 8) TransposeSquare(row + j, from_step, to + j * to_step + i, to_step);
-    for (; j < columns; ++j) {
-      for (int64_t k = i; k < i + 8; ++k) to[j * to_step + k] = from[k * from_step + j];
-    }
-  }
-#endif
-  for (; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = from[i * from_step + j];
-  }
-}
-
 /// `m` rows and `depth` columns of a for the innermost loop: as they are if they lie in different cache sets, otherwise
 /// copied to `memory`.
 StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
@@ -329,6 +311,23 @@ void MultiplyPacked(const RunMatrix& left, const float* b, int64_t m, int64_t n,
 RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, nullptr, a.row_step, 1, 0, depth}; }
 
 }  // namespace
+
+void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
+  int64_t i = 0;
+#if defined(__AVX__)
+  for (; i + 8 <= rows; i += 8) {
+    int64_t j = 0;
+    const float* const row = from + i * from_step;
+    for (; j + 8 <= columns; j += 8) TransposeSquare(row + j, from_step, to + j * to_step + i, to_step);
+    for (; j < columns; ++j) {
+      for (int64_t k = i; k < i + 8; ++k) to[j * to_step + k] = from[k * from_step + j];
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = from[i * from_step + j];
+  }
+}
 
 int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
 

@@ -8,6 +8,7 @@
 
 #include "plugins/kernels_eigen/kernels/filter_gradient.h"
 #include "plugins/kernels_eigen/kernels/lanes.h"
+#include "plugins/kernels_eigen/kernels/narrow_convolution.h"
 #include "plugins/kernels_eigen/kernels/panels.h"
 
 namespace weir::kernels_eigen {
@@ -83,8 +84,16 @@ void RowConvolution::PlanImages(int64_t places, double most_copied) {
 }
 
 bool RowConvolution::PlanForward() {
+  narrow_ = out_ <= kNarrowChannels && width_.stride == 1 && out_columns_ >= kLanes &&
+            height_.window * width_.window * channels_ <= kMostDepth;
+  const bool pads = copies_;
+  copies_ = pads || (narrow_ && channels_ > 1);
   PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
-  if (!PlanCopies(false, kMostCopied)) return false;
+  if (!PlanCopies(false, kMostCopied)) {
+    if (pads) return false;
+    narrow_ = copies_ = false;  // the planes of a row are too large
+    PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
+  }
   PlanImages(kPlacesAtOnce, kMostCopied);
   return true;
 }
@@ -174,7 +183,6 @@ void RowConvolution::PackFilter(const float* w, float* panels) const {
   });
 }
 
-/// The rows of x that `rows` rows of outputs read, with zeros for padding.
 void RowConvolution::Copy(const float* x, int64_t first_row, int64_t rows, float* to) const {
   const int64_t size = copy_columns_ * channels_, row_elements = width_.input * channels_;
   const int64_t left = std::min(width_.before, copy_columns_) * channels_;
@@ -191,6 +199,17 @@ void RowConvolution::Copy(const float* x, int64_t first_row, int64_t rows, float
   }
 }
 
+void RowConvolution::CopyPlanes(const float* x, int64_t first_row, int64_t rows, float* to) const {
+  const int64_t size = copy_columns_ * channels_;
+  const int64_t left = std::min(width_.before, copy_columns_), used = std::min(width_.input, copy_columns_ - left);
+  const int64_t start = height_.Start(first_row), count = CopyRows(rows);
+  for (int64_t row = start; row < start + count; ++row, to += size) {
+    std::fill_n(to, size, 0.0f);
+    if (row < 0 || row >= height_.input) continue;
+    Transpose(x + row * width_.input * channels_, channels_, used, channels_, to + left, copy_columns_);
+  }
+}
+
 RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float* copy) const {
   const float* const images = x + FirstImage(i) * ImageElements();
   const int64_t first = FirstRow(i), rows = Rows(i);
@@ -199,7 +218,10 @@ RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float
     return {images + height_.Start(first) * line, line, ImageElements()};
   }
   for (int64_t image = 0; image < Images(i); ++image) {
-    Copy(images + image * ImageElements(), first, rows, copy + image * CopySize(rows));
+    const float* const from = images + image * ImageElements();
+    float* const to = copy + image * CopySize(rows);
+    if (narrow_ && channels_ > 1) CopyPlanes(from, first, rows, to);
+    else Copy(from, first, rows, to);
   }
   return {copy, copy_columns_ * channels_, CopySize(rows)};
 }
@@ -225,8 +247,33 @@ void RowConvolution::FillOffsets(int64_t line, int64_t image, int64_t rows, int6
   }
 }
 
+void RowConvolution::RunNarrow(const Source& source, const float* panels, int64_t i, float* y) const {
+  std::array<int64_t, kMostDepth> taps;
+  const int64_t plane = source.line / channels_;
+  int64_t depth = 0;
+  for (int64_t run = 0; run < height_.window; ++run) {
+    for (int64_t tap = 0; tap < width_.window; ++tap) {
+      for (int64_t channel = 0; channel < channels_; ++channel) {
+        taps[static_cast<size_t>(depth++)] = run * height_.dilation * source.line + channel * plane + tap;
+      }
+    }
+  }
+  ConvolveNarrow({.x = source.first,
+                  .line = height_.stride * source.line,
+                  .image = source.image,
+                  .images = Images(i),
+                  .rows = Rows(i),
+                  .columns = out_columns_,
+                  .taps = taps.data(),
+                  .depth = depth,
+                  .filter = panels,
+                  .filter_step = PanelStep()},
+                 out_, y);
+}
+
 void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const {
   const Source source = SourceOf(x, i, copy);
+  if (narrow_) return RunNarrow(source, panels, i, y);
   const int64_t places = Places(i), run_step = height_.dilation * source.line;
   std::array<int64_t, kPlacesAtOnce> offsets;
   for (int64_t first = 0; first < places; first += kPlacesAtOnce) {
@@ -317,7 +364,16 @@ void RowConvolution::ByInput(const float* dy, const float* panels, float* dx, fl
   }
 }
 
+double RowConvolution::NarrowNanoseconds(double peak) const {
+  const auto rows = static_cast<double>(height_.window * width_.window * channels_), out = static_cast<double>(out_);
+  const auto vectors = static_cast<double>((out_columns_ + kLanes - 1) / kLanes);
+  const double filled = static_cast<double>(out_columns_) / (vectors * static_cast<double>(kLanes));
+  return 150 + 2 * Outputs() * rows * out / (filled * peak) + 0.1 * Outputs() * out +
+         (channels_ > 1 ? 0.3 : 0.1) * Copied() + 30 * static_cast<double>(Strips());
+}
+
 double RowConvolution::Nanoseconds(double peak) const {
+  if (narrow_) return NarrowNanoseconds(peak);
   const auto rows = static_cast<double>(height_.window * width_.window * channels_);
   const double columns = ColumnsTaken(out_), strips = static_cast<double>(Strips()), outputs = Outputs();
   // Few places leave few sums to hide the latency of each.
