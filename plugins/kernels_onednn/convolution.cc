@@ -106,25 +106,32 @@ bool Serves(const Convolution& conv, bool depthwise) {
   return !depthwise || conv.in == conv.out;
 }
 
-/// What oneDNN's convolutions reach on one kind of processor. Version 2.6 has code for AVX2 that reads a filter beyond
-/// the second cache again for each image. Fitted to runs, like the constants of the other kernel sets, so that
-/// estimates are comparable.
+/// What oneDNN's convolutions reach in one direction.
+struct Rate {
+  double share;    // of the core's peak, with many channels
+  double few;      // input channels with which half of it is reached
+  double strided;  // share of that with strides and windows of several places
+  double read_ns;  // at least, per byte of a filter beyond kSecondCacheBytes and image
+};
+/// On one kind of processor. Version 2.6 has code for AVX2 that reads a filter beyond the second cache again for each
+/// image. Fitted to runs, like the constants of the other kernel sets, so that estimates are comparable; those of Intel
+/// on Emerald Rapids.
 struct ConvolutionRates {
-  double forward, by_input, by_filter;  // shares of the core's peak, with many channels
-  double far_ns;                        // more per byte of such a filter and image
+  Rate forward, by_input, by_filter;
+  double far_ns;         // more per byte of a filter beyond kNearFilterBytes and image
+  bool inputs_in_lanes;  // the gradient by the filter takes whole vectors of input channels too, else 16 outputs
 };
 constexpr ConvolutionRates kConvolutionRates[] = {
-    {0.60, 0.60, 0.45, 0.08},  // baseline
-    {0.85, 0.92, 0.65, 0.08},  // amd-avx2
-    {0.95, 0.95, 0.95, 0},     // amd-avx512
-    {0.85, 0.92, 0.65, 0.08},  // intel-avx2
-    {0.95, 0.95, 0.95, 0},     // intel-avx512
+    {{0.60, 1.2, 1, 0}, {0.60, 1.2, 1, 0}, {0.45, 1.2, 1, 0}, 0.08, true},                  // baseline
+    {{0.85, 1.2, 1, 0}, {0.92, 1.2, 1, 0}, {0.65, 1.2, 1, 0}, 0.08, true},                  // amd-avx2
+    {{0.95, 1.2, 1, 0}, {0.95, 1.2, 1, 0}, {0.95, 1.2, 1, 0}, 0, true},                     // amd-avx512
+    {{0.88, 0.15, 0.94, 0.11}, {0.93, 0, 0.87, 0.115}, {0.91, 0.2, 0.82, 0.12}, 0, false},  // intel-avx2
+    {{1.08, 0.5, 1, 0.073}, {1.08, 0, 0.85, 0.045}, {0.95, 0.2, 0.82, 0.075}, 0, false},    // intel-avx512
 };
-constexpr double kNearFilterBytes = 512 << 10;
+constexpr double kNearFilterBytes = 512 << 10, kSecondCacheBytes = 2 << 20;
 
 /// The share of the lanes of whole vectors that so many channels fill.
-double FilledLanes(int64_t channels) {
-  const int64_t lanes = sdk::ThisCpu().Below(sdk::HighestIsa()) == sdk::Isa::kV4 ? 16 : 8;
+double FilledLanes(int64_t channels, int64_t lanes) {
   return static_cast<double>(channels) / static_cast<double>((channels + lanes - 1) / lanes * lanes);
 }
 
@@ -220,18 +227,24 @@ struct Conv2D {
     cost.flops = conv.Flops();
     cost.bytes = 4 * static_cast<double>(prep.size(0) + prep.size(1));
     const double in = static_cast<double>(conv.group_in());
-    double filled = FilledLanes(kDirection == Direction::kByInput ? conv.group_in() : conv.group_out());
-    if (kDirection == Direction::kByFilter) filled *= FilledLanes(conv.group_in());
+    const int64_t lanes = sdk::ThisCpu().Below(sdk::HighestIsa()) == sdk::Isa::kV4 ? 16 : 8;
+    double filled = FilledLanes(kDirection == Direction::kByInput ? conv.group_in() : conv.group_out(), lanes);
     const ConvolutionRates& rates = kConvolutionRates[static_cast<size_t>(sdk::ThisCpuClass())];
-    const double most = kDirection == Direction::kByFilter  ? rates.by_filter
-                        : kDirection == Direction::kByInput ? rates.by_input
-                                                            : rates.forward;
-    const double share = kDepthwise ? 0.45 : most * in / (in + 1.2) * filled;
+    if (kDirection == Direction::kByFilter) {
+      filled = rates.inputs_in_lanes ? filled * FilledLanes(conv.group_in(), lanes) : FilledLanes(conv.group_out(), 16);
+    }
+    const Rate& rate = kDirection == Direction::kByFilter  ? rates.by_filter
+                       : kDirection == Direction::kByInput ? rates.by_input
+                                                           : rates.forward;
+    const bool strides = conv.windows.axes[0].stride > 1 || conv.windows.axes[1].stride > 1;
+    const double strided = strides && conv.windows.Taps() > 1 ? rate.strided : 1;
+    const double reached = rate.share * strided * in / (in + rate.few) * filled;
     const double filter = 4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out);
-    const double far = filter > kNearFilterBytes ? filter * static_cast<double>(conv.windows.batch) : 0;
+    const double read = filter * static_cast<double>(conv.windows.batch);
+    const double read_ns = filter > kSecondCacheBytes ? rate.read_ns * read : 0;
     const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;
-    cost.whole_ns = 1200 + cost.flops / (share * peak) + rates.far_ns * far +
-                    (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
+    cost.whole_ns = 1200 + std::max(cost.flops / ((kDepthwise ? 0.45 : reached) * peak), read_ns) +
+                    (filter > kNearFilterBytes ? rates.far_ns * read : 0) + (reorders ? 0.25 * filter / 4 : 0);
     return cost;
   }
 

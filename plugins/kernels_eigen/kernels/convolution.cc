@@ -23,6 +23,7 @@ using Direction = Convolution::Direction;
 
 constexpr double kWindowTileFlops = 4e6;  // ten times the cost of starting a tile on another thread
 constexpr double kPlacesOfPacking = 128;  // of outputs for which a tile may pack the filter itself
+constexpr int64_t kRowsOfPart = 64;       // of a filter, at least, for which a tile may read all outputs' gradients
 
 /// The filter of a forward convolution of one group if it is a constant of floats, or null.
 const float* ConstantFilter(const sdk::Prep& prep, const Convolution& conv) {
@@ -36,16 +37,21 @@ bool PacksForWindows(const sdk::Prep& prep, const Convolution& conv) {
   return PackedMatrix::FillsPanels(conv.out) && ConstantFilter(prep, conv) != nullptr;
 }
 
+/// True if windows are single pixels, so that no matrix of windows is made.
+bool IsPointwise(const Convolution& conv) {
+  const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
+  const auto* const axes = conv.windows.axes.data();
+  return std::all_of(axes, axes + conv.windows.spatial, is_single);
+}
+
 /// Plans a convolution of floats, or a gradient, by rows. False if another form serves it, or serves it better.
 bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows) {
   if (direction == Direction::kByInput) {
-    if (PackedMatrix::FillsPanels(conv.in) && rows->PlanTurned(conv)) return true;
+    if (rows->PlanTurned(conv) && (rows->narrow() || PackedMatrix::FillsPanels(conv.in))) return true;
     *rows = RowConvolution();
     return rows->PlanByInput(conv);
   }
-  const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
-  const auto* const axes = conv.windows.axes.data();
-  const bool pointwise = std::all_of(axes, axes + conv.windows.spatial, is_single);
+  const bool pointwise = IsPointwise(conv);
   if (direction == Direction::kByFilter) return !pointwise && rows->PlanByFilter(conv);
   return !(pointwise && PackedMatrix::FillsPanels(conv.out)) && rows->Plan(conv);
 }
@@ -58,7 +64,8 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   if (conv.Plan(prep, direction, spatial, false) != WEIR_OK || conv.empty) return cost;
   const uint32_t dtype = prep.input(direction == Direction::kByFilter ? 0 : 1).dtype;
   const double peak = sdk::PeakFlops(profile, dtype);
-  const double moved = conv.Flops() / 2 / static_cast<double>(conv.group_out());  // elements of all windows
+  const bool moves = !IsPointwise(conv) || conv.groups > 1;
+  const double moved = moves ? conv.Flops() / 2 / static_cast<double>(conv.group_out()) : 0;  // elements of all windows
   const double repeats = dtype == WEIR_FLOAT32 || dtype == WEIR_FLOAT64 ? 1 : 2;
   cost.flops = conv.Flops();
   cost.bytes = static_cast<double>(prep.size(1) + 2 * prep.size(0)) * sdk::SizeOf(dtype);
@@ -135,11 +142,19 @@ struct Convolving {
     int64_t more = kDirection == Direction::kByFilter ? rows.ByFilterElements() : 0;
     if (MakesParts()) more = rows.LeftElements();
     prep.Scratch(static_cast<uint64_t>(PanelElements() + rows.CopyElements() + more) * sizeof(float));
-    double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(rows.Strips()));
-    // Each tile packs a filter that is not packed.
-    if (plan.packed == nullptr) tiles = std::min(tiles, static_cast<double>(plan.places()) / kPlacesOfPacking);
-    if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
+    double most = static_cast<double>(rows.Strips());
+    if (kDirection == Direction::kByFilter) {
+      most = rows.FilterTiles();
+    } else if (plan.packed == nullptr) {  // each tile packs the filter
+      most = std::min(most, static_cast<double>(plan.places()) / kPlacesOfPacking);
+    }
+    Tile(prep, most);
     return WEIR_OK;
+  }
+  /// At most so many tiles, of which each has enough to do.
+  void Tile(sdk::Prep& prep, double most) const {
+    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, most);
+    if (tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
   }
   /// True for the gradient by x that is not a convolution of dy.
   bool MakesParts() const { return kDirection == Direction::kByInput && !plan.by_rows->turned(); }
@@ -170,7 +185,9 @@ struct Convolving {
         x = space.Take(plan.XImage().Size());
         y = space.Take(plan.YImage().Size());
       }
-      if (!IsPlainFilter<T>(plan.conv)) filter = space.Take(plan.FilterSize());
+      // Channels of a filter with one tap lie side by side.
+      const bool apart = plan.in_parts && plan.conv.windows.Taps() > 1;
+      if (apart || !IsPlainFilter<T>(plan.conv)) filter = space.Take(plan.FilterSize());
     }
     /// The filter as matrices.
     const C* Filter(const ConvolutionPlan& plan, const T* stored) {
@@ -194,14 +211,20 @@ struct Convolving {
   int32_t PrepareAs(sdk::Prep& prep) {
     using C = sdk::Compute<T>;
     if constexpr (std::is_floating_point_v<C>) plan.blocks = PlanGemm<C>(plan.ProductOf(kDirection, plan.chunk));
+    Tile(prep, static_cast<double>(Parts<T>()));
+    plan.in_parts = kDirection == Direction::kByFilter && plan.conv.groups == 1 && prep.tiles() > 1;
     prep.Scratch(Memory<T>(plan, nullptr).space.bytes());
-    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(Parts<T>()));
-    if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
     return WEIR_OK;
   }
-  /// Number of parts of a call that tiles consist of: chunks of places, or images.
+  /// Number of parts of a call that tiles consist of: chunks of places, images, or parts of a filter.
   template <class T>
   int64_t Parts() const {
+    if (kDirection == Direction::kByFilter) {
+      if (plan.conv.groups > 1) return plan.conv.groups;
+      // Only in float the sums of a row do not depend on the rows beside it.
+      const bool apart = std::is_same_v<sdk::Compute<T>, float>;
+      return apart ? std::min(plan.conv.in, plan.rows() / kRowsOfPart) : 1;
+    }
     if (kDirection == Direction::kForward && IsPlain<T>(plan.conv.windows.channels_first)) {
       return (plan.places() + plan.chunk - 1) / plan.chunk;
     }
@@ -383,41 +406,49 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
   using Convolving<Direction::kByFilter, kSpatial>::plan;
 
   template <class T>
-  void Differentiate(View<const T> x, View<const T> dy, View<T> dw, void* scratch) const {
+  void Differentiate(sdk::Env& env, View<const T> x, View<const T> dy, View<T> dw, void* scratch) const {
     using C = sdk::Compute<T>;
     if (plan.conv.empty) return ZeroFill(dw);
     if constexpr (std::is_same_v<T, float>) {
-      if (plan.by_rows) return ByRows(x.data(), dy.data(), dw.data(), static_cast<float*>(scratch));
+      if (plan.by_rows) return ByRows(env, x.data(), dy.data(), dw.data(), static_cast<float*>(scratch));
     }
     typename ConvByFilter::template Memory<T> memory(plan, static_cast<C*>(scratch));
+    const FilterPart part = PartOf(env);
     C* sums = memory.filter;
     if constexpr (std::is_same_v<T, C>) {
-      if (sums == nullptr) sums = dw.data();
+      if (sums == nullptr) sums = dw.data() + part.channels.first * plan.conv.out;
     }
-    std::fill_n(sums, plan.FilterSize(), C());
-    AddGradients(memory, x.data(), dy.data(), sums);
-    if (memory.filter != nullptr) StoreFilter(plan.conv, memory.filter, dw.data());
+    std::fill_n(sums, part.groups * plan.RowsOf(part) * plan.conv.group_out(), C());
+    AddGradients(memory, x.data(), dy.data(), part, sums);
+    if (memory.filter != nullptr) StoreFilter(plan.conv, part, memory.filter, dw.data());
   }
   template <class T>
-  void Run(View<const T> x, sdk::HostIntegers, View<const T> dy, View<T> dw, sdk::Scratch<char> scratch) const {
-    Differentiate<T>(x, dy, dw, scratch.data());
+  void Run(sdk::Env& env, View<const T> x, sdk::HostIntegers, View<const T> dy, View<T> dw,
+           sdk::Scratch<char> scratch) const {
+    Differentiate<T>(env, x, dy, dw, scratch.data());
   }
 
  private:
-  void ByRows(const float* x, const float* dy, float* dw, float* copy) const {
+  void ByRows(sdk::Env& env, const float* x, const float* dy, float* dw, float* copy) const {
     const RowConvolution& rows = *plan.by_rows;
-    std::fill_n(dw, plan.FilterSize(), 0.0f);
-    for (int64_t i = 0; i < rows.Strips(); ++i) {
-      rows.AddByFilter(x, dy + rows.FirstPlace(i) * plan.conv.out, i, dw, copy, copy + rows.CopyElements());
-    }
+    const auto [begin, end] = env.Range(rows.FilterParts());
+    rows.ByFilter(x, dy, {begin, end}, dw, copy, copy + rows.CopyElements());
+  }
+
+  /// What this call's tiles make.
+  FilterPart PartOf(const sdk::Env& env) const {
+    const sdk::Convolution& conv = plan.conv;
+    const auto [begin, end] = env.Range(plan.in_parts ? conv.in : conv.groups);
+    if (plan.in_parts) return {0, 1, {begin, end - begin}};
+    return {begin, end - begin, {0, conv.group_in()}};
   }
 
   template <class T, class Memory>
-  void AddGradients(Memory& memory, const T* x, const T* dy, sdk::Compute<T>* dw) const {
+  void AddGradients(Memory& memory, const T* x, const T* dy, const FilterPart& part, sdk::Compute<T>* dw) const {
     if constexpr (std::is_same_v<T, sdk::Compute<T>>) {
       if (memory.x == nullptr) {
         memory.arithmetic.ForChunks(0, plan.places(), [&](int64_t first, int64_t count) {
-          memory.arithmetic.ByFilter(x, dy, first, count, dw);
+          memory.arithmetic.ByFilter(x, dy, first, count, part, dw);
         });
         return;
       }
@@ -426,7 +457,7 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
       const auto* image = memory.Image(plan.XImage(), x, i, memory.x);
       const auto* gradient = memory.Image(plan.YImage(), dy, i, memory.y);
       memory.arithmetic.ForChunks(0, plan.patches.Places(), [&](int64_t first, int64_t count) {
-        memory.arithmetic.ByFilter(image, gradient, first, count, dw);
+        memory.arithmetic.ByFilter(image, gradient, first, count, part, dw);
       });
     }
   }
@@ -434,8 +465,9 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
 
 struct OldConv3DByFilter : ConvByFilter<3> {
   template <class T>
-  void Run(View<const T> x, View<const T>, View<const T> dy, View<T> dw, sdk::Scratch<char> scratch) const {
-    Differentiate<T>(x, dy, dw, scratch.data());
+  void Run(sdk::Env& env, View<const T> x, View<const T>, View<const T> dy, View<T> dw,
+           sdk::Scratch<char> scratch) const {
+    Differentiate<T>(env, x, dy, dw, scratch.data());
   }
 };
 

@@ -94,27 +94,37 @@ inline constexpr PowersOfTwo kPowersOfTwo = [] {
   return powers;
 }();
 
+/// Their bits, less what Scaled adds to the fraction of entry i: i / kLanes.
+struct ShiftedPowers {
+  alignas(kVectorBytes) uint32_t at[kLanes];
+};
+inline constexpr ShiftedPowers kShiftedPowers = [] {
+  ShiftedPowers powers{};
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    powers.at[i] = std::bit_cast<uint32_t>(kPowersOfTwo.at[i]) - (i << (23 - kTableBits));
+  }
+  return powers;
+}();
+
 /// table[parts mod kLanes] * 2^floor(n) * (1 + rest), 0 where `x` is below kLeastExponent; `n` is `parts` as a number.
 [[gnu::always_inline]] inline Vector Scaled(Vector x, VectorBits parts, [[maybe_unused]] Vector n, Vector rest) {
 #if defined(__AVX512F__)
   const __m512 power = _mm512_permutexvar_ps(reinterpret_cast<__m512i>(parts), _mm512_load_ps(kPowersOfTwo.at));
   const auto value = MultiplyAdd(reinterpret_cast<Vector>(power), rest, reinterpret_cast<Vector>(power));
-  const __mmask16 normal =
-      _mm512_cmp_ps_mask(reinterpret_cast<__m512>(x), _mm512_set1_ps(kLeastExponent), _CMP_NLT_UQ);
+  const __mmask16 normal = _mm512_cmp_ps_mask(reinterpret_cast<__m512>(x), _mm512_set1_ps(kLeastExponent), _CMP_NLT_UQ);
   return reinterpret_cast<Vector>(
       _mm512_maskz_scalef_ps(normal, reinterpret_cast<__m512>(value), reinterpret_cast<__m512>(n)));
 #else
-#if defined(__AVX2__)
-  const auto power = reinterpret_cast<VectorBits>(
-      _mm256_permutevar8x32_ps(_mm256_load_ps(kPowersOfTwo.at), reinterpret_cast<__m256i>(parts)));
-#else
-  VectorBits power;
-  for (int i = 0; i < kLanes; ++i) power[i] = std::bit_cast<int32_t>(kPowersOfTwo.at[parts[i] & (kLanes - 1)]);
-#endif
-  // The whole part of `parts` is added to the exponent, modulo 2^32.
   using Words = uint32_t __attribute__((vector_size(kVectorBytes)));
-  const Words whole = reinterpret_cast<Words>(parts >> kTableBits) << 23;
-  const auto scaled = reinterpret_cast<Vector>(reinterpret_cast<Words>(power) + whole);
+#if defined(__AVX2__)
+  const auto power = reinterpret_cast<Words>(_mm256_permutevar8x32_epi32(
+      _mm256_load_si256(reinterpret_cast<const __m256i*>(kShiftedPowers.at)), reinterpret_cast<__m256i>(parts)));
+#else
+  Words power;
+  for (int i = 0; i < kLanes; ++i) power[i] = kShiftedPowers.at[parts[i] & (kLanes - 1)];
+#endif
+  // The whole part of `parts` is added to the exponent, modulo 2^32, and the rest to the fraction.
+  const auto scaled = reinterpret_cast<Vector>(power + (reinterpret_cast<Words>(parts) << (23 - kTableBits)));
   const auto value = reinterpret_cast<VectorBits>(MultiplyAdd(scaled, rest, scaled));
   return reinterpret_cast<Vector>(value & ~VectorBits(x < kLeastExponent));
 #endif

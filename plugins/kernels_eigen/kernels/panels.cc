@@ -156,7 +156,8 @@ constexpr int64_t kNarrowLanes = 8;
 size_t WidthOf(int64_t columns) { return columns <= kNarrowLanes ? 2 : columns > kLanes ? 1 : 0; }
 constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4, false>(std::make_index_sequence<kFewRows>());
 
-/// kCount neighbouring columns of a by those of a panel, over all rows of both: `depth` of them. Adds the sums to c.
+/// kCount neighbouring columns of a by those of a panel, over all rows of both: `depth` of them. The sums are stored,
+/// or added to c if `to.addend` is not null.
 template <int kCount, int kVectors, class V>
 void TurnedInner(const float* a, const int64_t* offsets, int64_t depth, const float* b, const Block& to) {
   constexpr auto kWidth = static_cast<int64_t>(sizeof(V) / sizeof(float));
@@ -183,11 +184,14 @@ void TurnedInner(const float* a, const int64_t* offsets, int64_t depth, const fl
   for (int i = 0; i < kCount; ++i) {
     float* const c = to.c + i * to.c_step;
     if (to.columns != kVectors * kWidth) {
-      StorePart(sums[i], c, to.columns, c);
+      StorePart(sums[i], to.addend != nullptr ? c : nullptr, to.columns, c);
       continue;
     }
 #pragma GCC unroll 4
-    for (int64_t j = 0; j < kVectors; ++j) StoreLoose(LoadLoose<V>(c + j * kWidth) + sums[i][j], c + j * kWidth);
+    for (int64_t j = 0; j < kVectors; ++j) {
+      const V sum = sums[i][j];
+      StoreLoose(to.addend != nullptr ? LoadLoose<V>(c + j * kWidth) + sum : sum, c + j * kWidth);
+    }
   }
 }
 using TurnedFn = void (*)(const float* a, const int64_t* offsets, int64_t depth, const float* b, const Block& to);
@@ -198,6 +202,7 @@ constexpr std::array<TurnedFn, sizeof...(kIndex)> TurnedTable(std::index_sequenc
 constexpr std::array<TurnedFn, kRows> kTurnedInner[] = {TurnedTable<1>(Counts()), TurnedTable<2>(Counts()),
                                                         TurnedTable<1, EightLanes>(Counts())};
 constexpr int64_t kTurnedColumns = 96;  // of a with all panels: their lines stay in the second cache
+int64_t TurnedPieces(int64_t length) { return (length + kTurnedColumns - 1) / kTurnedColumns; }
 
 /// Blocks of rows: the rest is cut into two nearly equal ones, since few rows do not hide the latency of the sums.
 int64_t RowsOfNextBlock(int64_t left) {
@@ -229,24 +234,6 @@ void TransposeSquare(const float* from, int64_t from_step, float* to, int64_t to
   }
 }
 #endif
-
-/// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns.
-void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
-  int64_t i = 0;
-#if defined(__AVX__)
-  for (; i + 8 <= rows; i += 8) {
-    int64_t j = 0;
-    const float* const row = from + i * from_step;
-    for (; j + 8 <= columns; j += 8) TransposeSquare(row + j, from_step, to + j * to_step + i, to_step);
-    for (; j < columns; ++j) {
-      for (int64_t k = i; k < i + 8; ++k) to[j * to_step + k] = from[k * from_step + j];
-    }
-  }
-#endif
-  for (; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = from[i * from_step + j];
-  }
-}
 
 /// `m` rows and `depth` columns of a for the innermost loop: as they are if they lie in different cache sets, otherwise
 /// copied to `memory`.
@@ -325,34 +312,61 @@ RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, nu
 
 }  // namespace
 
+void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
+  int64_t i = 0;
+#if defined(__AVX__)
+  for (; i + 8 <= rows; i += 8) {
+    int64_t j = 0;
+    const float* const row = from + i * from_step;
+    for (; j + 8 <= columns; j += 8) TransposeSquare(row + j, from_step, to + j * to_step + i, to_step);
+    for (; j < columns; ++j) {
+      for (int64_t k = i; k < i + 8; ++k) to[j * to_step + k] = from[k * from_step + j];
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = from[i * from_step + j];
+  }
+}
+
 int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
 
-int64_t ColumnsMade(int64_t n) {
-  const int64_t rest = n % kPanelColumns, whole = n - rest;
-  return rest == 0 ? whole : whole + (rest <= kNarrowLanes ? kNarrowLanes : rest <= kLanes ? kLanes : kPanelColumns);
-}
+int64_t PanelStep() { return kPanelColumns; }
 
 void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds) {
   MultiplyPacked(a, packed, m, n, c, n, adds ? c : nullptr, n);
 }
 
-void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c) {
-  const int64_t panel_size = m * kPanelColumns;
+int64_t TurnedParts(int64_t runs, int64_t length, int64_t n) { return runs * TurnedPieces(length) * Panels(n); }
+
+ColumnRange ColumnsOf(const PartRange& parts, int64_t runs, int64_t length, int64_t n) {
+  const int64_t pieces = runs * TurnedPieces(length);
+  const int64_t first = parts.begin / pieces * kPanelColumns;
+  return {first, std::min(n, (parts.end + pieces - 1) / pieces * kPanelColumns) - first};
+}
+
+void MultiplyTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, const PartRange& parts, float* c,
+                        bool adds) {
+  const int64_t panel_size = m * kPanelColumns, of_run = TurnedPieces(a.length), pieces = a.runs * of_run;
   Block to{};
   to.c_step = n;
-  for (int64_t run = 0; run < a.runs; ++run) {
-    for (int64_t from = 0; from < a.length; from += kTurnedColumns) {
-      const int64_t end = std::min(from + kTurnedColumns, a.length);
-      const float* b = packed;
-      for (int64_t column = 0; column < n; column += kPanelColumns, b += panel_size) {
-        to.columns = std::min(kPanelColumns, n - column);
-        const auto& inner = kTurnedInner[WidthOf(to.columns)];
-        for (int64_t element = from; element < end;) {
-          const int64_t count = RowsOfNextBlock(end - element);
-          to.c = c + (run * a.length + element) * n + column;
-          inner[static_cast<size_t>(count - 1)](a.elements + run * a.run_step + element, a.offsets, m, b, to);
-          element += count;
-        }
+  to.addend = adds ? c : nullptr;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    // The panels whose part with these rows is among those of the call.
+    const int64_t first = (parts.begin - piece + pieces - 1) / pieces;
+    const int64_t last = (parts.end - piece + pieces - 1) / pieces;
+    const int64_t run = piece / of_run, from = piece % of_run * kTurnedColumns;
+    const int64_t end = std::min(from + kTurnedColumns, a.length);
+    const float* b = packed + (first - parts.begin / pieces) * panel_size;
+    for (int64_t panel = first; panel < last; ++panel, b += panel_size) {
+      const int64_t column = panel * kPanelColumns;
+      to.columns = std::min(kPanelColumns, n - column);
+      const auto& inner = kTurnedInner[WidthOf(to.columns)];
+      for (int64_t element = from; element < end;) {
+        const int64_t count = RowsOfNextBlock(end - element);
+        to.c = c + (run * a.length + element) * n + column;
+        inner[static_cast<size_t>(count - 1)](a.elements + run * a.run_step + element, a.offsets, m, b, to);
+        element += count;
       }
     }
   }

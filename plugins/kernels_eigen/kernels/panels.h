@@ -29,13 +29,16 @@ constexpr int64_t kPanelDepth = 512;
 /// Elements of a packed [k, n] matrix: for each kPanelDepth rows, panels of as many columns as the innermost loop makes
 /// at once, the last one filled up with zeros.
 int64_t PackedElements(int64_t k, int64_t n);
-/// The columns that the innermost loop makes for n, since it makes whole vectors.
-int64_t ColumnsMade(int64_t n);
+/// The distance of a row of a panel from the one before.
+int64_t PanelStep();
 /// Rows [first, first + depth) of the panels at `to` of `rows` rows that are multiplied at once. `to` is 64-byte
 /// aligned.
 void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t first, int64_t rows);
 /// The panels of all rows. `to` is 64-byte aligned.
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
+
+/// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns.
+void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
 
 /// Elements of scratch memory for a left matrix [m, k].
 int64_t LeftScratch(int64_t m, int64_t k);
@@ -49,9 +52,24 @@ void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t
 /// columns.
 void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c, bool adds);
 
-/// c [runs * length, n] += the transpose of a [m, runs * length] times b [m, n], where c is dense and `packed` has the
-/// panels of all rows of b. Products are added in the order of rows.
-void AddTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c);
+/// Parts of a matrix [runs * length, n], which threads make apart: each has some rows of a run and the columns of a
+/// panel. They are numbered panel by panel.
+int64_t TurnedParts(int64_t runs, int64_t length, int64_t n);
+/// A range of such parts.
+struct PartRange {
+  int64_t begin, end;
+};
+/// A range of columns.
+struct ColumnRange {
+  int64_t first, count;
+};
+/// The columns of the panels in which these parts lie.
+ColumnRange ColumnsOf(const PartRange& parts, int64_t runs, int64_t length, int64_t n);
+/// The parts of c [runs * length, n] = the transpose of a [m, runs * length] times b [m, n], plus c if `adds`, where c
+/// is dense and `packed` has the panels of the columns of b that the parts lie in. Products are added in the order of
+/// rows, so the bits of c do not depend on the parts that a call makes.
+void MultiplyTurnedRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, const PartRange& parts, float* c,
+                        bool adds);
 
 /// Elements of scratch memory for MultiplyMatrices.
 int64_t ProductScratch(int64_t m, int64_t k, int64_t n);

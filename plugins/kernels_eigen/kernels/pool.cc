@@ -50,9 +50,28 @@ struct WindowMean {
   }
 };
 
+/// 8 * kVectors neighbouring channels of 2 x 2 places of a plane, of which `x` is the first one, in the order of
+/// FoldFloats.
+template <class F, int kVectors>
+void FoldFour(const PoolPlan& plan, const float* x, float* y) {
+  const int64_t places[] = {0, plan.in_steps[2], plan.in_steps[1], plan.in_steps[1] + plan.in_steps[2]};
+#pragma GCC unroll 4
+  for (int i = 0; i < kVectors; ++i) {
+    EightLanes folded = EightLanes{} + F::template First<float>();
+#pragma GCC unroll 4
+    for (const int64_t place : places) folded = F::Fold(folded, LoadLoose<EightLanes>(x + place + 8 * i));
+    StoreLoose(F::Result(folded, 4), y + 8 * i);
+  }
+}
+
 /// 8 * kVectors neighbouring channels of one window, in registers.
 template <class F, int kVectors>
 void FoldFloats(const PoolPlan& plan, const PoolPlan::Box& box, const float* x, float* y) {
+  const bool square = box.rows.end - box.rows.first == 2 && box.columns.end - box.columns.first == 2;
+  if (square && box.planes.end - box.planes.first == 1) {
+    const int64_t line = box.planes.first * plan.in_steps[0] + box.rows.first * plan.in_steps[1];
+    return FoldFour<F, kVectors>(plan, x + line + box.columns.first * plan.in_steps[2], y);
+  }
   EightLanes folded[kVectors];
 #pragma GCC unroll 4
   for (int i = 0; i < kVectors; ++i) folded[i] = EightLanes{} + F::template First<float>();

@@ -8,6 +8,7 @@
 
 #include "plugins/kernels_eigen/kernels/filter_gradient.h"
 #include "plugins/kernels_eigen/kernels/lanes.h"
+#include "plugins/kernels_eigen/kernels/narrow_convolution.h"
 #include "plugins/kernels_eigen/kernels/panels.h"
 
 namespace weir::kernels_eigen {
@@ -19,6 +20,25 @@ constexpr int64_t kPlacesAtOnce = 132;          // that the innermost loops mult
 constexpr int64_t kMostDepth = 576;             // rows of the filter that are multiplied at once
 constexpr int64_t kOutputsAtOnce = 256;         // whose products a large filter's gradient adds up at once
 constexpr double kMostOfGradient = 384 * 1024;  // elements of the copy for it
+
+/// What the loops reach, fitted to runs on Emerald Rapids.
+struct Rates {
+  double forward, by_input, by_filter;  // shares of the core's peak
+  double stored_ns, far_ns;             // per output; per output of an array that no second cache holds
+  double sum_ns, far_sum_ns;            // per byte of the filter's gradient that is read or stored; of such a gradient
+};
+constexpr Rates kRates =
+    kLanes == 16 ? Rates{0.96, 0.95, 1.0, 0.1, 0.17, 0.008, 0.09} : Rates{0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2};
+constexpr double kFarElements = 768 * 1024;
+bool IsFar(double elements) { return elements > kFarElements; }
+
+/// The columns that take as long as n, in pairs of vectors: a single one hides less latency.
+double ColumnsTaken(int64_t n) {
+  const int64_t rest = n % (2 * kLanes), whole = n - rest;
+  const double single = kLanes == 16 ? 1.15 : 1.25;
+  const double taken = rest == 0 ? 0 : rest <= kLanes ? single * kLanes : 2.0 * kLanes;
+  return static_cast<double>(whole) + taken;
+}
 
 }  // namespace
 
@@ -65,8 +85,16 @@ void RowConvolution::PlanImages(int64_t places, double most_copied) {
 }
 
 bool RowConvolution::PlanForward() {
+  narrow_ = out_ <= kNarrowChannels && width_.stride == 1 && out_columns_ >= kLanes &&
+            height_.window * width_.window * channels_ <= kMostDepth;
+  const bool pads = copies_;
+  copies_ = pads || (narrow_ && channels_ > 1);
   PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
-  if (!PlanCopies(false, kMostCopied)) return false;
+  if (!PlanCopies(false, kMostCopied)) {
+    if (pads) return false;
+    narrow_ = copies_ = false;  // the planes of a row are too large
+    PlanStrips(static_cast<double>(kStripElements) / static_cast<double>(out_));
+  }
   PlanImages(kPlacesAtOnce, kMostCopied);
   return true;
 }
@@ -156,7 +184,6 @@ void RowConvolution::PackFilter(const float* w, float* panels) const {
   });
 }
 
-/// The rows of x that `rows` rows of outputs read, with zeros for padding.
 void RowConvolution::Copy(const float* x, int64_t first_row, int64_t rows, float* to) const {
   const int64_t size = copy_columns_ * channels_, row_elements = width_.input * channels_;
   const int64_t left = std::min(width_.before, copy_columns_) * channels_;
@@ -173,6 +200,17 @@ void RowConvolution::Copy(const float* x, int64_t first_row, int64_t rows, float
   }
 }
 
+void RowConvolution::CopyPlanes(const float* x, int64_t first_row, int64_t rows, float* to) const {
+  const int64_t size = copy_columns_ * channels_;
+  const int64_t left = std::min(width_.before, copy_columns_), used = std::min(width_.input, copy_columns_ - left);
+  const int64_t start = height_.Start(first_row), count = CopyRows(rows);
+  for (int64_t row = start; row < start + count; ++row, to += size) {
+    std::fill_n(to, size, 0.0f);
+    if (row < 0 || row >= height_.input) continue;
+    Transpose(x + row * width_.input * channels_, channels_, used, channels_, to + left, copy_columns_);
+  }
+}
+
 RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float* copy) const {
   const float* const images = x + FirstImage(i) * ImageElements();
   const int64_t first = FirstRow(i), rows = Rows(i);
@@ -181,7 +219,10 @@ RowConvolution::Source RowConvolution::SourceOf(const float* x, int64_t i, float
     return {images + height_.Start(first) * line, line, ImageElements()};
   }
   for (int64_t image = 0; image < Images(i); ++image) {
-    Copy(images + image * ImageElements(), first, rows, copy + image * CopySize(rows));
+    const float* const from = images + image * ImageElements();
+    float* const to = copy + image * CopySize(rows);
+    if (narrow_ && channels_ > 1) CopyPlanes(from, first, rows, to);
+    else Copy(from, first, rows, to);
   }
   return {copy, copy_columns_ * channels_, CopySize(rows)};
 }
@@ -207,8 +248,33 @@ void RowConvolution::FillOffsets(int64_t line, int64_t image, int64_t rows, int6
   }
 }
 
+void RowConvolution::RunNarrow(const Source& source, const float* panels, int64_t i, float* y) const {
+  std::array<int64_t, kMostDepth> taps;
+  const int64_t plane = source.line / channels_;
+  int64_t depth = 0;
+  for (int64_t run = 0; run < height_.window; ++run) {
+    for (int64_t tap = 0; tap < width_.window; ++tap) {
+      for (int64_t channel = 0; channel < channels_; ++channel) {
+        taps[static_cast<size_t>(depth++)] = run * height_.dilation * source.line + channel * plane + tap;
+      }
+    }
+  }
+  ConvolveNarrow({.x = source.first,
+                  .line = height_.stride * source.line,
+                  .image = source.image,
+                  .images = Images(i),
+                  .rows = Rows(i),
+                  .columns = out_columns_,
+                  .taps = taps.data(),
+                  .depth = depth,
+                  .filter = panels,
+                  .filter_step = PanelStep()},
+                 out_, y);
+}
+
 void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const {
   const Source source = SourceOf(x, i, copy);
+  if (narrow_) return RunNarrow(source, panels, i, y);
   const int64_t places = Places(i), run_step = height_.dilation * source.line;
   std::array<int64_t, kPlacesAtOnce> offsets;
   for (int64_t first = 0; first < places; first += kPlacesAtOnce) {
@@ -225,8 +291,26 @@ void RowConvolution::Run(const float* x, const float* panels, int64_t i, float* 
 
 int64_t RowConvolution::ByFilterElements() const { return MakesPanels() ? PackedElements(kOutputsAtOnce, out_) : 0; }
 
-void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy,
-                                 float* scratch) const {
+int64_t RowConvolution::FilterParts() const {
+  const int64_t length = width_.window * channels_;
+  return MakesPanels() ? TurnedParts(height_.window, length, out_) : FilterGradientParts(height_.window, length, out_);
+}
+
+double RowConvolution::FilterTiles() const {
+  constexpr double kPeak = 80;     // flops per ns, of any core: tiles are the same on all
+  constexpr double kShare = 0.25;  // of a tile's time that may go to what every tile reads
+  const auto columns = static_cast<double>(std::min(out_, 2 * kLanes));
+  const double repeated = 0.2 * Copied() + 0.1 * Outputs() * columns;
+  return std::min(static_cast<double>(FilterParts()), kShare * ByFilterNanoseconds(kPeak) / repeated);
+}
+
+void RowConvolution::ByFilter(const float* x, const float* dy, const PartRange& parts, float* dw, float* copy,
+                              float* scratch) const {
+  for (int64_t i = 0; i < Strips(); ++i) AddByFilter(x, dy + FirstPlace(i) * out_, i, parts, dw, copy, scratch);
+}
+
+void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, const PartRange& parts, float* dw,
+                                 float* copy, float* scratch) const {
   const Source source = SourceOf(x, i, copy);
   RunMatrix windows{.elements = source.first,
                     .offsets = nullptr,
@@ -235,17 +319,18 @@ void RowConvolution::AddByFilter(const float* x, const float* dy, int64_t i, flo
                     .run_step = height_.dilation * source.line,
                     .length = width_.window * channels_};
   if (!MakesPanels()) {
-    AddFilterGradient(windows, height_.stride * source.line, dy, Rows(i), out_columns_, out_, dw);
+    FilterGradient({windows, height_.stride * source.line, dy, Rows(i), out_columns_}, out_, parts, dw, i > 0);
     return;
   }
   const int64_t places = Places(i);
+  const ColumnRange columns = ColumnsOf(parts, windows.runs, windows.length, out_);
   std::array<int64_t, kOutputsAtOnce> offsets;
   windows.offsets = offsets.data();
   for (int64_t first = 0; first < places; first += kOutputsAtOnce) {
     const int64_t count = std::min(kOutputsAtOnce, places - first);
     FillOffsets(source.line, source.image, Rows(i), first, count, offsets.data());
-    PackRows({dy + first * out_, out_, 1}, count, out_, scratch, 0, count);
-    AddTurnedRuns(windows, scratch, count, out_, dw);
+    PackRows({dy + first * out_ + columns.first, out_, 1}, count, columns.count, scratch, 0, count);
+    MultiplyTurnedRuns(windows, scratch, count, out_, parts, dw, i > 0 || first > 0);
   }
 }
 
@@ -280,32 +365,42 @@ void RowConvolution::ByInput(const float* dy, const float* panels, float* dx, fl
   }
 }
 
+double RowConvolution::NarrowNanoseconds(double peak) const {
+  const auto rows = static_cast<double>(height_.window * width_.window * channels_), out = static_cast<double>(out_);
+  const auto vectors = static_cast<double>((out_columns_ + kLanes - 1) / kLanes);
+  const double filled = static_cast<double>(out_columns_) / (vectors * static_cast<double>(kLanes));
+  return 150 + 2 * Outputs() * rows * out / (filled * peak) + 0.1 * Outputs() * out +
+         (channels_ > 1 ? 0.3 : 0.1) * Copied() + 30 * static_cast<double>(Strips());
+}
+
 double RowConvolution::Nanoseconds(double peak) const {
+  if (narrow_) return NarrowNanoseconds(peak);
   const auto rows = static_cast<double>(height_.window * width_.window * channels_);
-  const auto columns = static_cast<double>(ColumnsMade(out_)), strips = static_cast<double>(Strips());
+  const double columns = ColumnsTaken(out_), strips = static_cast<double>(Strips()), outputs = Outputs();
   // Few places leave few sums to hide the latency of each.
   const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
   const double bytes_read = 4 * rows * columns * strips;
-  const bool parts = rows > static_cast<double>(kMostDepth) && kLanes == 16;  // of AVX-512: estimated, not fitted
-  const double share = parts ? 0.88 : turned_ ? 0.9 : 0.93;
-  const double computed = std::max(2 * Outputs() * rows * columns / (share * busy * peak), bytes_read / 30);
-  return 150 + computed + 0.1 * Copied() + 30 * strips;
+  const double computed = std::max(2 * outputs * rows * columns / (kRates.forward * busy * peak), bytes_read / 30);
+  const double stored = outputs * static_cast<double>(out_);
+  return 150 + computed + 0.1 * Copied() + 30 * strips + stored * (IsFar(stored) ? kRates.far_ns : kRates.stored_ns);
 }
 
 double RowConvolution::ByFilterNanoseconds(double peak) const {
   if (!MakesPanels()) return Nanoseconds(peak);
   const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
-  const double columns = static_cast<double>(ColumnsMade(out_));
+  const double columns = ColumnsTaken(out_);
   const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes
-  return 150 + 2 * outputs * rows * columns / (0.86 * peak) + 0.1 * Copied() + 0.3 * outputs * columns + stored / 30;
+  return 150 + 2 * outputs * rows * columns / (kRates.by_filter * peak) + 0.1 * Copied() + 0.2 * outputs * columns +
+         stored * (IsFar(rows * columns) ? kRates.far_sum_ns : kRates.sum_ns);
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {
   const double runs = Outputs() * static_cast<double>(height_.window);
-  const auto columns = static_cast<double>(ColumnsMade(width_.window * channels_)), depth = static_cast<double>(out_);
+  const double columns = ColumnsTaken(width_.window * channels_), depth = static_cast<double>(out_);
   const double rows = static_cast<double>(batch_) * static_cast<double>(out_rows_ * height_.window);
-  const double computed = std::max(2 * runs * columns * depth / (0.8 * peak), 4 * depth * columns * rows / 60);
-  return 150 + computed + runs * (2 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
+  const double read = 4 * depth * columns * rows / (IsFar(static_cast<double>(ByInputPanels())) ? 30 : 60);
+  const double computed = std::max(2 * runs * columns * depth / (kRates.by_input * peak), read);
+  return 150 + computed + runs * (6 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
 }
 
 }  // namespace weir::kernels_eigen

@@ -43,9 +43,13 @@ class RowConvolution {
   /// y [places, out] of strip i of the images x; `panels` are the filter's, `copy` has CopyElements().
   void Run(const float* x, const float* panels, int64_t i, float* y, float* copy) const;
 
-  /// dw += the products of windows of the images x in strip i with its outputs dy [places, out].
+  /// Parts of dw, which threads make apart.
+  int64_t FilterParts() const;
+  /// Tiles of such parts that are worth it: each reads the images, and some channels of their gradients.
+  double FilterTiles() const;
+  /// The parts of dw, from the images x and dy; outputs are added in their order, whichever parts a call makes.
   /// `scratch` has ByFilterElements().
-  void AddByFilter(const float* x, const float* dy, int64_t i, float* dw, float* copy, float* scratch) const;
+  void ByFilter(const float* x, const float* dy, const PartRange& parts, float* dw, float* copy, float* scratch) const;
   int64_t ByFilterElements() const;
 
   /// Elements of the panels that PackByInput makes.
@@ -60,6 +64,8 @@ class RowConvolution {
   double ByInputNanoseconds(double peak) const;
   double ByFilterNanoseconds(double peak) const;
   bool turned() const { return turned_; }
+  /// True if vectors have neighbouring places, so that few output channels waste no lanes.
+  bool narrow() const { return narrow_; }
 
  private:
   bool PlanAxes(const sdk::Convolution& conv);
@@ -70,8 +76,12 @@ class RowConvolution {
   /// Puts several images into a strip that has fewer places than these.
   void PlanImages(int64_t places, double most_copied);
   bool PlanForward();
+  double NarrowNanoseconds(double peak) const;
   /// True if the gradient by the filter is made from panels of dy: not for narrow or small filters.
   bool MakesPanels() const;
+  /// The parts of dw by strip i, whose outputs are dy [places, out].
+  void AddByFilter(const float* x, const float* dy, int64_t i, const PartRange& parts, float* dw, float* copy,
+                   float* scratch) const;
   /// Where the windows of places [first, first + count) of a strip begin.
   void FillOffsets(int64_t line, int64_t image, int64_t rows, int64_t first, int64_t count, int64_t* offsets) const;
 
@@ -90,16 +100,21 @@ class RowConvolution {
   }
   /// Elements of a copy of the rows of x that so many rows of outputs of an image read.
   int64_t CopySize(int64_t rows) const { return CopyRows(rows) * copy_columns_ * channels_; }
-  void Copy(const float* x, int64_t first_row, int64_t rows, float* to) const;
-  /// Calls body(run, runs, first, length) for each part: so many runs of a window, of each `length` elements from
-  /// `first` on. Runs are whole if there are several.
-  template <class Body>
-  void ForParts(Body&& body) const;
   /// Where the rows of x are that strip i reads.
   struct Source {
     const float* first;   // of the first window
     int64_t line, image;  // distances of rows and images
   };
+  /// The rows of x that `rows` rows of outputs read, with zeros for padding.
+  void Copy(const float* x, int64_t first_row, int64_t rows, float* to) const;
+  /// The same with the channels of a row one after the other.
+  void CopyPlanes(const float* x, int64_t first_row, int64_t rows, float* to) const;
+  /// Run by vectors of places.
+  void RunNarrow(const Source& source, const float* panels, int64_t i, float* y) const;
+  /// Calls body(run, runs, first, length) for each part: so many runs of a window, of each `length` elements from
+  /// `first` on. Runs are whole if there are several.
+  template <class Body>
+  void ForParts(Body&& body) const;
   Source SourceOf(const float* x, int64_t i, float* copy) const;
 
   sdk::WindowAxis height_, width_;
@@ -109,6 +124,7 @@ class RowConvolution {
   int64_t images_ = 1;      // of a strip; several only if they are whole
   int64_t copy_columns_ = 0;
   bool copies_ = false;
+  bool narrow_ = false;  // vectors have neighbouring places; of several channels, planes are copied
   bool turned_ = false;
 };
 

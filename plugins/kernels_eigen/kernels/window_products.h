@@ -10,6 +10,7 @@
 #include "plugins/kernels_eigen/kernels/gemm.h"
 #include "plugins/kernels_eigen/kernels/images.h"
 #include "plugins/kernels_eigen/kernels/packed_product.h"
+#include "plugins/kernels_eigen/kernels/panels.h"
 #include "plugins/kernels_eigen/kernels/patches.h"
 #include "plugins/kernels_eigen/kernels/row_convolution.h"
 #include "sdk/cpp/convolutions.h"
@@ -34,6 +35,12 @@ void AddProductByLoops(const sdk::Product& p, const C* a, const C* b, C* c) {
   }
 }
 
+/// A part of a filter: some groups, or some channels of the only one.
+struct FilterPart {
+  int64_t first_group = 0, groups = 1;
+  ChannelRange channels;  // of a group's inputs
+};
+
 /// One convolution, planned for its shapes.
 struct ConvolutionPlan {
   sdk::Convolution conv;
@@ -42,7 +49,8 @@ struct ConvolutionPlan {
   bool pointwise = false;  // windows are single pixels: images are the matrices of their windows
   GemmBlocks blocks;
   std::shared_ptr<const PackedMatrix> packed;  // a constant filter of one group, in float; null for others
-  std::optional<RowConvolution> by_rows;       // forward, in float; null for others
+  std::optional<RowConvolution> by_rows;       // in float; null for others
+  bool in_parts = false;  // tiles of the gradient by the filter make parts with some channels of the only group
 
   int64_t rows() const { return conv.Rows(); }
   ImageLayout XImage() const { return {conv.windows.InputPlaces(), conv.in, conv.windows.channels_first}; }
@@ -50,6 +58,7 @@ struct ConvolutionPlan {
   /// Places of all images.
   int64_t places() const { return conv.windows.batch * patches.Places(); }
   int64_t FilterSize() const { return rows() * conv.out; }
+  int64_t RowsOf(const FilterPart& part) const { return conv.windows.Taps() * part.channels.count; }
 
   void Make() {
     patches = Patches::Of(conv.windows);
@@ -120,13 +129,25 @@ class WindowProducts {
     }
   }
 
-  /// Adds the gradients by these output places to the filter dw, [group][row, output].
-  void ByFilter(const C* x, const C* dy, int64_t first, int64_t count, C* dw) {
+  /// Adds the gradients by these output places to the part dw of the filter, [group][row, output].
+  void ByFilter(const C* x, const C* dy, int64_t first, int64_t count, const FilterPart& part, C* dw) {
     const sdk::Convolution& conv = plan_.conv;
-    const sdk::Product p = plan_.ProductOf(direction_, count);
-    for (int64_t g = 0; g < conv.groups; ++g) {
-      const C* windows = Windows(x, first, count, g);
-      Multiply(p, windows, Group(dy, first, count, g), dw + g * plan_.rows() * conv.group_out());
+    sdk::Product p = plan_.ProductOf(direction_, count);
+    p.m = plan_.RowsOf(part);
+    const ChannelRange& channels = part.channels;
+    for (int64_t g = part.first_group; g < part.first_group + part.groups; ++g, dw += p.m * p.n) {
+      const C* const gradients = Group(dy, first, count, g);
+      if (!plan_.pointwise) {
+        CopyPatches(plan_.patches, x, first, count, {g * conv.group_in() + channels.first, channels.count}, columns_);
+        Multiply(p, columns_, gradients, dw);
+        continue;
+      }
+      const C* const places = x + first * conv.in + channels.first;
+      if constexpr (std::is_same_v<C, float>) {
+        MultiplyMatrices({places, 1, conv.in}, {gradients, p.n, 1}, p.m, count, p.n, dw, dw, packing_);
+      } else {
+        Multiply(p, places, gradients, dw);
+      }
     }
   }
 
@@ -177,12 +198,16 @@ void LoadFilter(const sdk::Convolution& conv, const T* from, sdk::Compute<T>* to
     }
   }
 }
+/// A part, to its places in the filter.
 template <class T>
-void StoreFilter(const sdk::Convolution& conv, const sdk::Compute<T>* from, T* to) {
-  const int64_t rows = conv.Rows(), n = conv.group_out();
-  for (int64_t g = 0; g < conv.groups; ++g) {
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t j = 0; j < n; ++j) to[row * conv.out + g * n + j] = static_cast<T>(*from++);
+void StoreFilter(const sdk::Convolution& conv, const FilterPart& part, const sdk::Compute<T>* from, T* to) {
+  const int64_t taps = conv.windows.Taps(), n = conv.group_out();
+  for (int64_t g = part.first_group; g < part.first_group + part.groups; ++g) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      T* row = to + (tap * conv.group_in() + part.channels.first) * conv.out + g * n;
+      for (int64_t i = 0; i < part.channels.count; ++i, row += conv.out) {
+        for (int64_t j = 0; j < n; ++j) row[j] = static_cast<T>(*from++);
+      }
     }
   }
 }
