@@ -240,7 +240,7 @@ void TransposeSquare(const float* from, int64_t from_step, float* to, int64_t to
 StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
   constexpr int64_t kSetsOfFirstCache = 1024;  // in elements
   if (a.column_step != 1) {
-    Transpose(a.elements, a.column_step, depth, m, memory, LeftStep(depth));
+    TransposeFloats(a.elements, a.column_step, depth, m, memory, LeftStep(depth));
   } else if (a.row_step % kSetsOfFirstCache != 0) {
     return a;
   } else {
@@ -312,7 +312,7 @@ RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, nu
 
 }  // namespace
 
-void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
+void TransposeFloats(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
   int64_t i = 0;
 #if defined(__AVX__)
   for (; i + 8 <= rows; i += 8) {
@@ -392,7 +392,7 @@ void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t 
   }
   for (int64_t panel = 0; panel < panels; ++panel, to += panel_size) {
     const int64_t column = panel * kPanelColumns, width = std::min(kPanelColumns, n - column);
-    Transpose(b.At(0, column), b.column_step, width, depth, to, kPanelColumns);
+    TransposeFloats(b.At(0, column), b.column_step, width, depth, to, kPanelColumns);
     if (width == kPanelColumns) continue;
     for (int64_t p = 0; p < depth; ++p) std::fill_n(to + p * kPanelColumns + width, kPanelColumns - width, 0.0f);
   }

@@ -38,7 +38,7 @@ void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to, int64_t 
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
 
 /// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns.
-void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
+void TransposeFloats(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step);
 
 /// Elements of scratch memory for a left matrix [m, k].
 int64_t LeftScratch(int64_t m, int64_t k);

@@ -341,7 +341,8 @@ struct StatelessTruncated : BatchPlan<4> {
       const char* const failure = distribution.Draw(generator, &next, samples, [&](int64_t i, C drawn) {
         output[i * batches + b] = std::bit_cast<T>(static_cast<C>(drawn * deviation + mean));
       });
-      if (failure != nullptr) return env.error().Fail(WEIR_INTERNAL, failure);
+      // The parameters' fault, though TensorFlow's code is Internal.
+      if (failure != nullptr) return env.error().InvalidArgument(failure);
     }
     return WEIR_OK;
   }

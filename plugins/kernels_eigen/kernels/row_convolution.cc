@@ -10,6 +10,7 @@
 #include "plugins/kernels_eigen/kernels/lanes.h"
 #include "plugins/kernels_eigen/kernels/narrow_convolution.h"
 #include "plugins/kernels_eigen/kernels/panels.h"
+#include "sdk/cpp/cpu.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -21,14 +22,21 @@ constexpr int64_t kMostDepth = 576;             // rows of the filter that are m
 constexpr int64_t kOutputsAtOnce = 256;         // whose products a large filter's gradient adds up at once
 constexpr double kMostOfGradient = 384 * 1024;  // elements of the copy for it
 
-/// What the loops reach, fitted to runs on Emerald Rapids.
-struct Rates {
+/// What the loops reach. Fitted to runs: on Zen 5, and on Emerald Rapids.
+struct LoopRates {
   double forward, by_input, by_filter;  // shares of the core's peak
   double stored_ns, far_ns;             // per output; per output of an array that no second cache holds
   double sum_ns, far_sum_ns;            // per byte of the filter's gradient that is read or stored; of such a gradient
 };
-constexpr Rates kRates =
-    kLanes == 16 ? Rates{0.96, 0.95, 1.0, 0.1, 0.17, 0.008, 0.09} : Rates{0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2};
+const LoopRates& LoopRatesHere() {
+  static constexpr LoopRates kAmd = {0.93, 0.8, 0.86, 0, 0, 0.033, 0.033};
+#if defined(__AVX512F__)
+  static constexpr LoopRates kIntel = {0.96, 0.95, 1.0, 0.1, 0.17, 0.008, 0.09};
+#else
+  static constexpr LoopRates kIntel = {0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2};
+#endif
+  return sdk::ThisCpu().amd ? kAmd : kIntel;
+}
 constexpr double kFarElements = 768 * 1024;
 bool IsFar(double elements) { return elements > kFarElements; }
 
@@ -207,7 +215,7 @@ void RowConvolution::CopyPlanes(const float* x, int64_t first_row, int64_t rows,
   for (int64_t row = start; row < start + count; ++row, to += size) {
     std::fill_n(to, size, 0.0f);
     if (row < 0 || row >= height_.input) continue;
-    Transpose(x + row * width_.input * channels_, channels_, used, channels_, to + left, copy_columns_);
+    TransposeFloats(x + row * width_.input * channels_, channels_, used, channels_, to + left, copy_columns_);
   }
 }
 
@@ -297,7 +305,7 @@ int64_t RowConvolution::FilterParts() const {
 }
 
 double RowConvolution::FilterTiles() const {
-  constexpr double kPeak = 80;     // flops per ns, of any core: tiles are the same on all
+  constexpr double kPeak = 80;     // flops per ns, about: tiles do not depend on the device's profile
   constexpr double kShare = 0.25;  // of a tile's time that may go to what every tile reads
   const auto columns = static_cast<double>(std::min(out_, 2 * kLanes));
   const double repeated = 0.2 * Copied() + 0.1 * Outputs() * columns;
@@ -375,23 +383,25 @@ double RowConvolution::NarrowNanoseconds(double peak) const {
 
 double RowConvolution::Nanoseconds(double peak) const {
   if (narrow_) return NarrowNanoseconds(peak);
+  const LoopRates& rates = LoopRatesHere();
   const auto rows = static_cast<double>(height_.window * width_.window * channels_);
   const double columns = ColumnsTaken(out_), strips = static_cast<double>(Strips()), outputs = Outputs();
   // Few places leave few sums to hide the latency of each.
   const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
   const double bytes_read = 4 * rows * columns * strips;
-  const double computed = std::max(2 * outputs * rows * columns / (kRates.forward * busy * peak), bytes_read / 30);
+  const double computed = std::max(2 * outputs * rows * columns / (rates.forward * busy * peak), bytes_read / 30);
   const double stored = outputs * static_cast<double>(out_);
-  return 150 + computed + 0.1 * Copied() + 30 * strips + stored * (IsFar(stored) ? kRates.far_ns : kRates.stored_ns);
+  return 150 + computed + 0.1 * Copied() + 30 * strips + stored * (IsFar(stored) ? rates.far_ns : rates.stored_ns);
 }
 
 double RowConvolution::ByFilterNanoseconds(double peak) const {
   if (!MakesPanels()) return Nanoseconds(peak);
+  const LoopRates& rates = LoopRatesHere();
   const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
   const double columns = ColumnsTaken(out_);
   const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes
-  return 150 + 2 * outputs * rows * columns / (kRates.by_filter * peak) + 0.1 * Copied() + 0.2 * outputs * columns +
-         stored * (IsFar(rows * columns) ? kRates.far_sum_ns : kRates.sum_ns);
+  return 150 + 2 * outputs * rows * columns / (rates.by_filter * peak) + 0.1 * Copied() + 0.2 * outputs * columns +
+         stored * (IsFar(rows * columns) ? rates.far_sum_ns : rates.sum_ns);
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {
@@ -399,7 +409,7 @@ double RowConvolution::ByInputNanoseconds(double peak) const {
   const double columns = ColumnsTaken(width_.window * channels_), depth = static_cast<double>(out_);
   const double rows = static_cast<double>(batch_) * static_cast<double>(out_rows_ * height_.window);
   const double read = 4 * depth * columns * rows / (IsFar(static_cast<double>(ByInputPanels())) ? 30 : 60);
-  const double computed = std::max(2 * runs * columns * depth / (kRates.by_input * peak), read);
+  const double computed = std::max(2 * runs * columns * depth / (LoopRatesHere().by_input * peak), read);
   return 150 + computed + runs * (6 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
 }
 

@@ -1,4 +1,6 @@
 // Random tensors that follow from a seed, or from key and counter, with TensorFlow's numbers; generators in variables.
+#include <iterator>
+
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
 #include "plugins/kernels_eigen/kernels/row_shuffle.h"
@@ -137,12 +139,21 @@ struct DeviceAlgorithm {
   void Run(View<int32_t> algorithm) const { algorithm[0] = static_cast<int32_t>(kPhilox); }
 };
 
+/// TensorFlow's name of an element type.
+const char* TypeNameOf(uint32_t dtype) {
+  constexpr const char* kNames[] = {"invalid",    "float",  "double",    "int32",   "uint8",   "int16",
+                                    "int8",       "string", "complex64", "int64",   "bool",    "qint8",
+                                    "quint8",     "qint32", "bfloat16",  "qint16",  "quint16", "uint16",
+                                    "complex128", "half",   "resource",  "variant", "uint32",  "uint64"};
+  return dtype < std::size(kNames) ? kNames[dtype] : "another type";
+}
+
 /// The state [3] of a generator: the counter's lower and upper half, and the key.
 int32_t CheckState(const Prep& prep) {
   const weir_shape& state = prep.shape(0);
   if (prep.input(0).dtype != WEIR_INT64) {
-    return prep.error().InvalidArgument("dtype of RNG state variable must be int64, not the type of number ",
-                                        prep.input(0).dtype);
+    return prep.error().InvalidArgument("dtype of RNG state variable must be int64, not ",
+                                        TypeNameOf(prep.input(0).dtype));
   }
   if (state.rank != 1)
     return prep.error().InvalidArgument("RNG state must have one and only one dimension, not ", state.rank);
