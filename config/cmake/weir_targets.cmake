@@ -1,7 +1,7 @@
 # Functions that define targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op. Headers
-# take most of the compile time, so all presets except dev compile eight sources of a target together, 24 of a test,
-# whose templates are mostly the same; names in their unnamed namespaces must differ. The preset dev finds a source that
-# lacks an include.
+# take most of the compile time, so all presets except dev compile eight sources of a target together; 24 in tests and,
+# with a sanitizer, in core, which are not optimised and have most of their templates in common. Names in their unnamed
+# namespaces must differ. The preset dev finds a source that lacks an include.
 include(GoogleTest)
 
 # The folders of the public API. Only their libraries export symbols of weir::weir; all others stay hidden, and so does
@@ -114,6 +114,9 @@ function(weir_library)
   if(arg_SRCS OR arg_PROTOS)
     add_library(${target} STATIC ${arg_SRCS})
     target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+    if(WEIR_SANITIZER_KIND)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

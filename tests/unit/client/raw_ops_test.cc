@@ -99,7 +99,7 @@ class Source {
     } else if constexpr (std::is_same_v<T, int64_t>) {
       return attr.minimum.value_or(0) + 2;
     } else if constexpr (std::is_same_v<T, float>) {
-      return 0.5f;
+      return 1.0f;
     } else if constexpr (std::is_same_v<T, bool>) {
       return true;
     } else if constexpr (std::is_same_v<T, PartialShape>) {
