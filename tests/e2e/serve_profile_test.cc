@@ -116,7 +116,8 @@ TEST(ServeProfile, F345_OneProfilerAtATimeWhoseEndDetachesIt) {
   std::unique_ptr<testing::ServerProcess> first;
   const auto has_ended = [&first] {
     siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(first->pid()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+    const int code = ::waitid(P_PID, static_cast<id_t>(first->pid()), &info, WEXITED | WNOHANG | WNOWAIT);
+    return code == 0 && info.si_pid != 0;
   };
   Ended second;
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
