@@ -29,7 +29,16 @@ ServerProcess::ServerProcess(const std::vector<std::string>& words, const Variab
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  const int error = posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), all.data());
+  // Signals end it, also where the test ignores them, as in the background of a shell.
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) sigaddset(&ending, number);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &ending);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int error = posix_spawn(&pid_, argv[0], &actions, &attributes, argv.data(), all.data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   EXPECT_EQ(error, 0) << words[0];

@@ -42,7 +42,7 @@ void ForRows(const std::vector<int64_t>& dims, const std::vector<int64_t>& from_
 
 /// Packs the elements of an operand, summed over the axes that only it has.
 template <class T, class C>
-void Gather(const EinsumTerm& term, const T* x, C* packed) {
+void GatherTerm(const EinsumTerm& term, const T* x, C* packed) {
   using Wide = std::conditional_t<std::is_same_v<C, float>, double, C>;
   const std::vector<int64_t> none(term.summed_dims.size(), 0);
   ForRows(term.dims, term.from, StepsOf(term.dims),
@@ -113,7 +113,7 @@ struct Einsum : functors::EinsumPlan {
       if constexpr (std::is_same_v<C, T>) {
         if (terms[0].direct) values = inputs[0].data();
       }
-      if (values == one) Gather(terms[0], inputs[0].data(), one);
+      if (values == one) GatherTerm(terms[0], inputs[0].data(), one);
       return Scatter(values, to);
     }
     const C* sides[2] = {};
@@ -122,7 +122,7 @@ struct Einsum : functors::EinsumPlan {
         if (terms[i].direct) sides[i] = inputs[i].data();
       }
       if (sides[i] != nullptr) continue;
-      Gather(terms[i], inputs[i].data(), memory);
+      GatherTerm(terms[i], inputs[i].data(), memory);
       sides[i] = memory;
       memory += Aligned(packed[i]);
     }

@@ -14,12 +14,12 @@ namespace {
 
 using Wide = std::complex<double>;
 
-enum class Kind : uint8_t { kComplex, kToHalf, kFromHalf };
+enum class FourierKind : uint8_t { kComplex, kToHalf, kFromHalf };
 
 /// One transform of `axes` axes takes lengths[0..axes) elements; the arrays hold `in` and `out` elements along them.
 struct FourierPlan {
   int axes = 1;
-  Kind kind = Kind::kComplex;
+  FourierKind kind = FourierKind::kComplex;
   bool inverse = false;
   std::array<int64_t, 3> lengths{}, in{}, out{};
   std::array<AnyFourier, 3> transforms;
@@ -40,7 +40,7 @@ struct FourierPlan {
       out[at] = to.dims[rank - axes + i];
       lengths[at] = in[at];
     }
-    if (kind != Kind::kComplex) {
+    if (kind != FourierKind::kComplex) {
       if (const int32_t code = ReadLengths(prep); code != WEIR_OK) return code;
     }
     if (functors::HasNoElements(from)) {  // the lengths may then be arbitrarily large
@@ -70,7 +70,7 @@ struct FourierPlan {
       if (lengths[at] < 0) {
         return prep.error().InvalidArgument("fft_length[", i, "] must >= 0, but got: ", lengths[at]);
       }
-      const bool half = kind == Kind::kFromHalf && i == axes - 1;
+      const bool half = kind == FourierKind::kFromHalf && i == axes - 1;
       const int64_t least = half ? lengths[at] / 2 + 1 : lengths[at];
       if (in[at] != 0 && in[at] < least) {
         return prep.error().InvalidArgument("Input dimension ", prep.shape(0).rank - static_cast<uint32_t>(axes - i),
@@ -116,14 +116,14 @@ struct FourierPlan {
   template <class T, class U>
   void Block(const T* x, U* y, Wide* memory) const {
     Wide* line = memory + block;
-    const int64_t taken = kind == Kind::kFromHalf ? lengths[2] / 2 + 1 : lengths[2];
+    const int64_t taken = kind == FourierKind::kFromHalf ? lengths[2] / 2 + 1 : lengths[2];
     for (int64_t a = 0; a < lengths[0]; ++a) {
       for (int64_t b = 0; b < lengths[1]; ++b) {
         const T* from = x + (a * in[1] + b) * in[2];
         std::copy(from, from + taken, memory + (a * lengths[1] + b) * lengths[2]);
       }
     }
-    if (kind == Kind::kFromHalf) {
+    if (kind == FourierKind::kFromHalf) {
       Along(0, taken, memory, line);
       Along(1, taken, memory, line);
       Complete(memory);
@@ -174,7 +174,7 @@ struct RealFourierOp : FourierPlan {
   int32_t Prepare(sdk::Prep& prep) {
     axes = kAxes;
     inverse = kInverse;
-    kind = kInverse ? Kind::kFromHalf : Kind::kToHalf;
+    kind = kInverse ? FourierKind::kFromHalf : FourierKind::kToHalf;
     return Make(prep);
   }
 };

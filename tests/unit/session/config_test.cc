@@ -263,7 +263,7 @@ TEST(Config, FractionAboveOneOnADeviceWithoutUnifiedMemory) {
             std::string::npos);
 }
 
-TEST(Config, F353_PluginsCheckTheirOwnTables) {
+TEST(ConfigOfPlugins, F353_PluginsCheckTheirOwnTables) {
   EXPECT_NE(Fault("[plugin.toy]\nmemory_byte = 1")
                 .find("weir.toml:2: plugin 'toy' has no option 'memory_byte' (nearest: 'memory_bytes')"),
             std::string::npos);
