@@ -3,6 +3,7 @@
 #define WEIR_TESTS_SUPPORT_CERTIFICATES_H_
 
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -47,8 +48,11 @@ class Certificate {
   };
   using File = std::unique_ptr<std::FILE, Closed>;
 
-  Certificate(const CertificateSpec& spec, const Certificate* signer)
-      : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), certificate_(X509_new(), X509_free) {
+  Certificate(const CertificateSpec& spec, const Certificate* signer) {
+    // Without handlers at exit, as in the plugin: threads that used OpenSSL may outlive them.
+    EXPECT_EQ(OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr), 1);
+    key_.reset(EVP_EC_gen("P-256"), EVP_PKEY_free);
+    certificate_.reset(X509_new(), X509_free);
     static long serial = 1;
     X509* const made = certificate_.get();
     X509_set_version(made, 2);
