@@ -1,7 +1,7 @@
 # Read by ctest, which sets program, filter, prefix, labels, environment, folder, list and timeout before. Adds one test
 # for each GoogleTest suite of the program, <prefix><suite>.*, which runs the suite's tests in one process; <suite>.*2
-# and so on for every 50 tests more, so that no processor waits for a large one. `list` is the file that keeps the
-# program's answer.
+# and so on for every 50 tests more, or 8 of whole commands, so that no processor waits for a large one. `list` is the
+# file that keeps the program's answer.
 if(NOT EXISTS "${program}")
   return()  # ctest selects by label, and a preset builds the labels that it runs
 endif()
@@ -11,6 +11,10 @@ if("${program}" IS_NEWER_THAN "${list}")
   file(WRITE "${list}" "${lines}")
 endif()
 # A suite is a line such as "Suite." or "Values/Suite/0.  # TypeParam = float"; its tests follow, indented.
+set(most 50)
+if(labels MATCHES "e2e")
+  set(most 8)
+endif()
 set(suite "")
 set(tests "")
 macro(weir_add_tests)
@@ -35,7 +39,7 @@ foreach(line IN LISTS lines)
     set(suite "${test}")
     set(part 1)
   elseif(test MATCHES "^  " AND NOT "${suite}${test}" MATCHES "DISABLED_")
-    if(count EQUAL 50)
+    if(count EQUAL most)
       weir_add_tests()
       math(EXPR part "${part} + 1")
     endif()
