@@ -127,8 +127,7 @@ void DeclareFeatures(OpRegistry& ops) {
       .NoGradient(op::kUndefinedGradient)
       .Doc(
           "As SparseCross, of ragged, sparse and dense columns in the order of the letters R, S and D; the "
-          "combinations "
-          "of each row are a row of a ragged tensor.");
+          "combinations of each row are a row of a ragged tensor.");
   ops.Declare("BoostedTreesBucketize")
       .Is(Category::kArray)
       .In("float_values: num_features*float")

@@ -403,8 +403,7 @@ void DeclareFractionalPools(OpRegistry& ops) {
   forward("FractionalMaxPool")
       .Doc(
           "The largest element of each cell of NHWC images, and the edges of the rows and columns of cells, whose "
-          "sizes "
-          "differ by one at random and are pooling_ratio on average. Cells drawn once are `deterministic`.")
+          "sizes differ by one at random and are pooling_ratio on average. Cells drawn once are `deterministic`.")
       .Grad([overlapping](GradContext& g) {
         return One(g.Apply("FractionalMaxPoolGrad", {g.X(0), g.Y(0), g.Dy(0), g.Y(1), g.Y(2)}, overlapping(g)));
       });

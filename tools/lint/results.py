@@ -16,8 +16,6 @@ import features
 import lint
 
 NOT_COMPILED = (".md", ".tsv")
-
-
 SUITE = re.compile(r"\.\*\d*$")  # in ctest's name of what ran in one process
 ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+\.[^\s,]+)[^\n]* \(\d+ ms\)$", re.MULTILINE)
 STATES_OF_GTEST = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}

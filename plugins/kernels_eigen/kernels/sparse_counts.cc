@@ -40,6 +40,10 @@ struct Weights {
     weighted = code == WEIR_OK && given.size() != 0;
     return code;
   }
+  int32_t Check(const Error& error, int64_t numbers) const {
+    if (!weighted || binary || given.size() == numbers) return WEIR_OK;
+    return error.InvalidArgument("Input indices and weights must have the same size.");
+  }
   void Add(int64_t i, W* sum) const { *sum = binary ? W(1) : Sum(*sum, weighted ? given[i] : W(1)); }
 };
 
@@ -84,9 +88,7 @@ struct SparseBincount {
     if (const int32_t code = ReadBinCount(ctx, 3, &bins); code != WEIR_OK) return code;
     if (const int32_t code = weights.Read(ctx, 4); code != WEIR_OK) return code;
     if (const int32_t code = Check(ctx.error(), x); code != WEIR_OK) return code;
-    if (weights.weighted && !binary && weights.given.size() != x.values.size()) {
-      return ctx.error().InvalidArgument("Input indices and weights must have the same size.");
-    }
+    if (const int32_t code = weights.Check(ctx.error(), x.values.size()); code != WEIR_OK) return code;
     const bool vector = x.shape.size() == 1;
     const std::vector<int64_t> dims = vector ? std::vector<int64_t>{bins} : std::vector<int64_t>{x.shape[0], bins};
     View<T> counts;
@@ -139,9 +141,7 @@ struct RaggedBincount {
     if (splits.size() == 0) return ctx.error().InvalidArgument("Splits must be non-empty");
     RowsOfSplits rows(splits);
     if (const int32_t code = rows.Check(ctx.error(), n); code != WEIR_OK) return code;
-    if (weights.weighted && !binary && weights.given.size() != n) {
-      return ctx.error().InvalidArgument("Input indices and weights must have the same size.");
-    }
+    if (const int32_t code = weights.Check(ctx.error(), n); code != WEIR_OK) return code;
     View<T> counts;
     if (const int32_t code = ctx.Output(0, {splits.size() - 1, bins}, &counts); code != WEIR_OK) return code;
     std::fill_n(counts.data(), counts.size(), T(0));
