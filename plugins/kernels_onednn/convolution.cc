@@ -120,13 +120,16 @@ struct ConvolutionRates {
   Rate forward, by_input, by_filter;
   double far_ns;         // more per byte of a filter beyond kNearFilterBytes and image
   bool inputs_in_lanes;  // the gradient by the filter takes whole vectors of input channels too, else 16 outputs
+  double call_ns;
+  double reorder_ns;  // per element of a filter
 };
 constexpr ConvolutionRates kConvolutionRates[] = {
-    {{0.60, 1.2, 1, 0}, {0.60, 1.2, 1, 0}, {0.45, 1.2, 1, 0}, 0.08, true},                  // baseline
-    {{0.85, 1.2, 1, 0}, {0.92, 1.2, 1, 0}, {0.65, 1.2, 1, 0}, 0.08, true},                  // amd-avx2
-    {{0.95, 1.2, 1, 0}, {0.95, 1.2, 1, 0}, {0.95, 1.2, 1, 0}, 0, true},                     // amd-avx512
-    {{0.88, 0.15, 0.94, 0.11}, {0.93, 0, 0.87, 0.115}, {0.91, 0.2, 0.82, 0.12}, 0, false},  // intel-avx2
-    {{1.08, 0.5, 1, 0.073}, {1.08, 0, 0.85, 0.045}, {0.95, 0.2, 0.82, 0.075}, 0, false},    // intel-avx512
+    {{0.60, 1.2, 1, 0}, {0.60, 1.2, 1, 0}, {0.45, 1.2, 1, 0}, 0.08, true, 1200, 0.25},                  // baseline
+    {{0.85, 1.2, 1, 0}, {0.92, 1.2, 1, 0}, {0.65, 1.2, 1, 0}, 0.08, true, 1200, 0.25},                  // amd-avx2
+    {{0.95, 1.2, 1, 0}, {0.95, 1.2, 1, 0}, {0.95, 1.2, 1, 0}, 0, true, 1200, 0.25},                     // amd-avx512
+    {{1.0, 1.2, 1, 0}, {1.0, 0.5, 1, 0}, {0.95, 0.5, 1, 0}, 0, true, 400, 0.08},                          // amd-zen5
+    {{0.88, 0.15, 0.94, 0.11}, {0.93, 0, 0.87, 0.115}, {0.91, 0.2, 0.82, 0.12}, 0, false, 1200, 0.25},  // intel-avx2
+    {{1.08, 0.5, 1, 0.073}, {1.08, 0, 0.85, 0.045}, {0.95, 0.2, 0.82, 0.075}, 0, false, 1200, 0.25},    // intel-avx512
 };
 constexpr double kNearFilterBytes = 512 << 10, kSecondCacheBytes = 2 << 20;
 
@@ -243,8 +246,9 @@ struct Conv2D {
     const double read = filter * static_cast<double>(conv.windows.batch);
     const double read_ns = filter > kSecondCacheBytes ? rate.read_ns * read : 0;
     const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;
-    cost.whole_ns = 1200 + std::max(cost.flops / ((kDepthwise ? 0.45 : reached) * peak), read_ns) +
-                    (filter > kNearFilterBytes ? rates.far_ns * read : 0) + (reorders ? 0.25 * filter / 4 : 0);
+    cost.whole_ns = rates.call_ns + std::max(cost.flops / ((kDepthwise ? 0.45 : reached) * peak), read_ns) +
+                    (filter > kNearFilterBytes ? rates.far_ns * read : 0) +
+                    (reorders ? rates.reorder_ns * filter / 4 : 0);
     return cost;
   }
 

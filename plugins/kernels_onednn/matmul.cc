@@ -40,14 +40,19 @@ Way WayOf(const Product& p, int64_t count, bool constant_b) {
 struct Rates {
   double gemm, matmul, packed;
   double element_ns;       // of the BLAS function, to pack an element of an operand
+  double b_ns;             // of the primitive, to copy one of b
   double even_rows_share;  // of these, where rows of an operand are a multiple of 2 KiB
+  double call_ns;          // of the BLAS function
+  double primitive_ns;     // of a call of the primitive
+  double vector;           // bytes per ns of products with one row or column, and of a packed b
 };
 constexpr Rates kRates[] = {
-    {0.60, 0.50, 0.50, 0.10, 0.9},   // baseline
-    {0.62, 0.58, 0.40, 0.10, 0.85},  // amd-avx2
-    {0.97, 0.95, 0.985, 0.01, 1},    // amd-avx512
-    {0.75, 0.70, 0.50, 0.10, 0.85},  // intel-avx2
-    {0.85, 0.85, 0.87, 0.06, 1},     // intel-avx512
+    {0.60, 0.50, 0.50, 0.10, 0.1, 0.9, 750, 1000, 11},   // baseline
+    {0.62, 0.58, 0.40, 0.10, 0.1, 0.85, 750, 1000, 11},  // amd-avx2
+    {0.97, 0.95, 0.985, 0.01, 0.1, 1, 750, 1000, 11},    // amd-avx512
+    {0.95, 0.93, 0.985, 0.03, 0.065, 1, 200, 280, 80},   // amd-zen5
+    {0.75, 0.70, 0.50, 0.10, 0.1, 0.85, 750, 1000, 11},  // intel-avx2
+    {0.85, 0.85, 0.87, 0.06, 0.1, 1, 750, 1000, 11},     // intel-avx512
 };
 
 /// oneDNN's time for one product, in ns, on a core with this peak.
@@ -55,10 +60,12 @@ double ProductNs(const Product& p, Way way, double peak) {
   const Rates& rates = kRates[static_cast<size_t>(sdk::ThisCpuClass())];
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double flops = 2 * m * n * k / (p.n % 512 == 0 ? rates.even_rows_share * peak : peak);
-  if (p.m == 1 || p.n == 1) return 500 + (m * k + k * n) * 4 / 11;
-  if (way == Way::kPacked) return 900 + std::max(flops / rates.packed + 0.02 * k * n, k * n * 4 / 11);
-  if (way == Way::kMatMul) return 1000 + flops / rates.matmul + 0.1 * k * n;
-  return 750 + flops / rates.gemm + rates.element_ns * (m * k + k * n);
+  if (p.m == 1 || p.n == 1) return rates.primitive_ns / 2 + (m * k + k * n) * 4 / rates.vector;
+  if (way == Way::kPacked) {
+    return rates.primitive_ns + std::max(flops / rates.packed, k * n * 4 / rates.vector);
+  }
+  if (way == Way::kMatMul) return rates.primitive_ns + flops / rates.matmul + rates.b_ns * k * n;
+  return rates.call_ns + flops / rates.gemm + rates.element_ns * (m * k + k * n);
 }
 
 template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>

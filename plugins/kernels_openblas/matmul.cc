@@ -92,34 +92,40 @@ void Multiply(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
 /// Shares of the core's peak, and times, of OpenBLAS's products on one kind of processor. Fitted to runs, like the
 /// constants of the other kernel sets, so that estimates are comparable.
 struct Rates {
-  double small;    // share, of products that its kernels without packing make
-  double large;    // share
-  double byte_ns;  // to pack a byte of an operand
-  double far_ns;   // more per byte of b if it is beyond the second cache
-  bool has_small;  // kernels without packing, for float and an untransposed b
+  double small;     // share, of products that its kernels without packing make
+  double large;     // share
+  double byte_ns;   // to pack a byte of an operand
+  double far_ns;    // more per byte of b if it is beyond the second cache
+  double small_ns;  // of a call, without packing
+  double large_ns;  // and with it
+  double vector;    // bytes per ns of products with one row or column
+  bool has_small;   // kernels without packing, for float and an untransposed b
+  int64_t columns;  // and for a transposed b of so many
 };
 constexpr Rates kRates[] = {
-    {0.70, 0.60, 0.10, 0, false},     // baseline
-    {0.80, 0.92, 0.06, 0.06, false},  // amd-avx2
-    {0.92, 0.80, 0.07, 0.08, true},   // amd-avx512
-    {0.70, 0.70, 0.06, 0.02, false},  // intel-avx2
-    {0.85, 0.66, 0.06, 0, true},      // intel-avx512
+    {0.70, 0.60, 0.10, 0, 100, 1000, 11, false, 0},     // baseline
+    {0.80, 0.92, 0.06, 0.06, 100, 1000, 11, false, 0},  // amd-avx2
+    {0.92, 0.80, 0.07, 0.08, 100, 1000, 11, true, 0},   // amd-avx512
+    {0.96, 0.84, 0.02, 0.03, 50, 90, 110, true, 16},    // amd-zen5
+    {0.70, 0.70, 0.06, 0.02, 100, 1000, 11, false, 0},  // intel-avx2
+    {0.85, 0.66, 0.06, 0, 100, 1000, 11, true, 0},      // intel-avx512
 };
 constexpr double kSecondCacheBytes = 1 << 20;
+constexpr double kSumNs = 0.2;  // of the lanes of an element, where b is transposed
 
 /// OpenBLAS's time for one product, in ns, on a core with this peak. Up to a million multiply-adds it has kernels
-/// without packing for an untransposed b on some processors; otherwise it packs both operands.
+/// without packing on some processors; otherwise it packs both operands.
 double ProductNs(const Product& p, double peak, uint32_t dtype) {
   const Rates& rates = kRates[static_cast<size_t>(sdk::ThisCpuClass())];
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double bytes = sdk::SizeOf(dtype);
   const double flops = 2 * m * n * k * (dtype == WEIR_COMPLEX64 || dtype == WEIR_COMPLEX128 ? 4 : 1);
-  if (p.m == 1 || p.n == 1) return 120 + (m * k + k * n) * bytes / 11;
-  if (rates.has_small && dtype == WEIR_FLOAT32 && m * n * k <= 1e6 && !p.transpose_b) {
-    return 100 + flops / (rates.small * peak);
+  if (p.m == 1 || p.n == 1) return 1.2 * rates.small_ns + (m * k + k * n) * bytes / rates.vector;
+  if (rates.has_small && dtype == WEIR_FLOAT32 && m * n * k <= 1e6 && (!p.transpose_b || p.n <= rates.columns)) {
+    return rates.small_ns + flops / (rates.small * peak) + (p.transpose_b ? kSumNs * m * n : 0);
   }
   const double far = bytes * k * n > kSecondCacheBytes ? rates.far_ns * bytes * k * n : 0;
-  return 1000 + flops / (rates.large * peak) + rates.byte_ns * bytes * (m * k + k * n) + far;
+  return rates.large_ns + flops / (rates.large * peak) + rates.byte_ns * bytes * (m * k + k * n) + far;
 }
 
 /// Also loads OpenBLAS.

@@ -16,16 +16,19 @@
 namespace weir::sdk {
 
 /// Kinds of processors with constants of their own: maker, and the instruction set that kernels may use.
-enum class CpuClass : uint8_t { kBaseline, kAmdAvx2, kAmdAvx512, kIntelAvx2, kIntelAvx512 };
+/// Zen 5 is the first of AMD whose units are as wide as the vectors of AVX-512.
+enum class CpuClass : uint8_t { kBaseline, kAmdAvx2, kAmdAvx512, kAmdZen5, kIntelAvx2, kIntelAvx512 };
 
 /// "amd-avx512"
 inline std::string_view Name(CpuClass kind) {
-  constexpr std::string_view kNames[] = {"baseline", "amd-avx2", "amd-avx512", "intel-avx2", "intel-avx512"};
+  constexpr std::string_view kNames[] = {"baseline", "amd-avx2",   "amd-avx512",
+                                         "amd-zen5", "intel-avx2", "intel-avx512"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 struct Cpu {
   bool amd = false;          // AMD or Hygon
+  bool zen5 = false;         // AMD since family 26; read only where the system supports AVX-512
   Isa isa = Isa::kBaseline;  // the highest level that the processor and the system support
 
   /// The level that kernels use if `highest` is the limit.
@@ -33,6 +36,7 @@ struct Cpu {
   /// The nearest class: makers other than AMD and Hygon count as Intel.
   CpuClass Class(Isa highest) const {
     const Isa level = Below(highest);
+    if (level == Isa::kV4 && zen5) return CpuClass::kAmdZen5;
     if (level == Isa::kV4) return amd ? CpuClass::kAmdAvx512 : CpuClass::kIntelAvx512;
     if (level == Isa::kV3) return amd ? CpuClass::kAmdAvx2 : CpuClass::kIntelAvx2;
     return CpuClass::kBaseline;
@@ -47,6 +51,12 @@ struct CpuModel {
 
 namespace internal {
 
+/// Of the first word of leaf 1: the base family and, where that is 15, the extended one.
+inline uint32_t FamilyOf(uint32_t signature) {
+  const uint32_t base = signature >> 8 & 0xf;
+  return base == 0xf ? base + (signature >> 20 & 0xff) : base;
+}
+
 // In a virtual machine each `cpuid` takes microseconds; what the compiler's own check has read costs nothing more.
 inline Cpu ReadCpu() {
   Cpu cpu;
@@ -59,6 +69,11 @@ inline Cpu ReadCpu() {
     cpu.isa = Isa::kV4;
   }
   cpu.amd = __builtin_cpu_is("amd") != 0;
+  if (cpu.amd && cpu.isa == Isa::kV4) {
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    __cpuid(1, a, b, c, d);
+    cpu.zen5 = FamilyOf(a) >= 26;
+  }
   if (!cpu.amd && __builtin_cpu_is("intel") == 0) {
     uint32_t a = 0, b = 0, c = 0, d = 0;
     __cpuid(0, a, b, c, d);
@@ -81,10 +96,9 @@ inline CpuModel ReadCpuModel() {
   uint32_t a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) != 0) {
     cpu.stepping = a & 0xf;
-    cpu.family = a >> 8 & 0xf;
+    cpu.family = internal::FamilyOf(a);
     cpu.model = a >> 4 & 0xf;
-    if (cpu.family == 0xf || cpu.family == 6) cpu.model += (a >> 16 & 0xf) << 4;
-    if (cpu.family == 0xf) cpu.family += a >> 20 & 0xff;
+    if (cpu.family >= 0xf || cpu.family == 6) cpu.model += (a >> 16 & 0xf) << 4;
   }
   __cpuid(0x80000000, a, b, c, d);
   if (a >= 0x80000004) {

@@ -325,7 +325,8 @@ class Ranking : public ::testing::Test {
 
 TEST_F(Ranking, DeclaredCostsPutTheLibrariesWhereTheyWin) {
   const sdk::CpuClass kind = sdk::ThisCpu().Class(testing::TestIsa() == "x86-64-v3" ? sdk::Isa::kV3 : sdk::Isa::kAuto);
-  const bool avx512 = kind == sdk::CpuClass::kAmdAvx512 || kind == sdk::CpuClass::kIntelAvx512;
+  const bool avx512 =
+      kind == sdk::CpuClass::kAmdAvx512 || kind == sdk::CpuClass::kAmdZen5 || kind == sdk::CpuClass::kIntelAvx512;
   const std::string best = Ranked(*runtime, square, nullptr)[0];
   if (avx512) {
     EXPECT_EQ(best, "kernels_onednn");

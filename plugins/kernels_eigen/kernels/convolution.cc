@@ -12,6 +12,7 @@
 #include "plugins/kernels_eigen/kernels/window_products.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/convolutions.h"
+#include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
@@ -56,7 +57,24 @@ bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows
   return !(pointwise && PackedMatrix::FillsPanels(conv.out)) && rows->Plan(conv);
 }
 
-/// Time of products on windows, in ns, on a core with this peak. Fitted to runs.
+/// What products on windows, and packed filters, reach on one kind of processor. Fitted to runs.
+struct WindowRates {
+  double call_ns;
+  double share, packed_share;  // of the core's peak, with a filter as it is stored, and with a packed one
+  double moved_ns;             // per element of the matrix of windows
+  double pack_ns, turn_ns;     // per element of a filter
+  double stored_ns;            // per element of the result
+};
+constexpr WindowRates kWindowRates[] = {
+    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // baseline
+    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // amd-avx2
+    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // amd-avx512
+    {120, 0.90, 0.90, 0.16, 0.1, 0.3, 0.06},  // amd-zen5
+    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // intel-avx2
+    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // intel-avx512
+};
+
+/// Time in ns on a core with this peak.
 template <Direction direction>
 sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, uint32_t spatial) {
   Convolution conv;
@@ -73,7 +91,10 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   const sdk::WindowAxis& width = conv.windows.axes[spatial - 1];
   const double pixels = conv.groups == 1 && width.dilation == 1 ? static_cast<double>(width.window) : 1;
   const double runs = moved / (pixels * static_cast<double>(conv.group_in()));
-  cost.whole_ns = 400 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
+  const double stored = conv.Flops() / 2 / static_cast<double>(conv.Rows());
+  const WindowRates& rates = kWindowRates[static_cast<size_t>(sdk::ThisCpuClass())];
+  cost.whole_ns = rates.call_ns + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : rates.share) * peak) +
+                  repeats * (rates.moved_ns * moved + 6 * runs) + rates.stored_ns * stored;
   if (dtype != WEIR_FLOAT32) return cost;
   if (RowConvolution rows; PlanRows(conv, direction, &rows)) {
     const bool packs = rows.turned() || (direction == Direction::kForward && ConstantFilter(prep, conv) == nullptr);
@@ -81,11 +102,13 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
     cost.whole_ns = direction == Direction::kByFilter ? rows.ByFilterNanoseconds(peak)
                     : by_parts                        ? rows.ByInputNanoseconds(peak)
                                                       : rows.Nanoseconds(peak);
-    if (packs) cost.whole_ns += (rows.turned() ? 0.8 : 0.5) * static_cast<double>(conv.Rows() * conv.out);
+    const double filter = static_cast<double>(conv.Rows() * conv.out);
+    if (packs) cost.whole_ns += (rows.turned() ? rates.turn_ns : rates.pack_ns) * filter;
   } else if (direction == Direction::kForward && PacksForWindows(prep, conv)) {
     const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
                         (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
-    cost.whole_ns = 200 + wide * cost.flops / (0.85 * peak) + 0.35 * moved + 6 * runs;
+    cost.whole_ns = rates.call_ns / 2 + wide * cost.flops / (rates.packed_share * peak) +
+                    1.3 * rates.moved_ns * moved + 6 * runs + rates.stored_ns * stored;
   }
   return cost;
 }

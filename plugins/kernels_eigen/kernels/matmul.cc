@@ -135,8 +135,8 @@ struct Multiplier {
     if constexpr (std::is_same_v<T, float>) {
       if (!simple) {
         return MultiplyMatrices({a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1},
-                                {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1}, rows, p.k, p.n, c,
-                                nullptr, packing);
+                                {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1}, rows, p.k, p.n, c, nullptr,
+                                packing);
       }
     }
     if constexpr (kIsComplex<T>) {
@@ -169,23 +169,31 @@ struct Rates {
   double eigen;    // share, of types other than float
   double panels;   // share, with a packed b
   double dense;    // share, if b is packed by each call
+  double simple;   // share, without packing
+  double vector;   // share, of products with one row or column
   double a_ns;     // to read an element of a
+  double even_ns;  // the same in rows that lie in one cache set, which are copied
   double b_ns;     // to pack one of b
   double far_ns;   // more per element of b if it is beyond the second cache
+  double dot_ns;   // of a sum of the product of a row with a transposed b
+  double call_ns;  // of a product that packs, and with a packed matrix
+  double read;     // bytes per ns, of a packed matrix
 };
-const Rates& RatesHere() {
-#if defined(__AVX512F__)
-  static constexpr Rates kAmd = {0.85, 0.97, 0.95, 0.03, 0.12, 0.3}, kIntel = {0.55, 0.88, 0.85, 0.03, 0.12, 0.1};
-#else
-  static constexpr Rates kAmd = {0.80, 0.95, 0.94, 0.03, 0.14, 0.3}, kIntel = {0.60, 0.85, 0.82, 0.03, 0.15, 0.1};
-#endif
-  return sdk::ThisCpu().amd ? kAmd : kIntel;
+constexpr Rates kRates[] = {
+    {0.60, 0.85, 0.82, 0.12, 0.12, 0.03, 1.0, 0.15, 0.1, 0, 150, 18},         // baseline
+    {0.80, 0.95, 0.94, 0.12, 0.12, 0.03, 1.0, 0.14, 0.3, 0, 150, 18},         // amd-avx2
+    {0.85, 0.97, 0.95, 0.12, 0.12, 0.03, 1.0, 0.12, 0.3, 0, 150, 18},         // amd-avx512
+    {0.80, 0.95, 0.88, 0.14, 0.25, 0.02, 0.055, 0.085, 0.017, 1.7, 60, 110},  // amd-zen5
+    {0.60, 0.85, 0.82, 0.12, 0.12, 0.03, 1.0, 0.15, 0.1, 0, 150, 18},         // intel-avx2
+    {0.55, 0.88, 0.85, 0.12, 0.12, 0.03, 1.0, 0.12, 0.1, 0, 150, 18},         // intel-avx512
+};
+const Rates& RatesHere() { return kRates[static_cast<size_t>(sdk::ThisCpuClass())]; }
+
+/// Time to read or copy an element of a.
+double LeftNs(const sdk::Product& p) {
+  return !p.transpose_a && p.k % 1024 == 0 ? RatesHere().even_ns : RatesHere().a_ns;
 }
 
-/// Time to read or copy an element of a: rows that lie in one cache set are copied.
-double LeftNs(const sdk::Product& p) { return !p.transpose_a && p.k % 1024 == 0 ? 1.0 : RatesHere().a_ns; }
-
-constexpr double kReadBytesPerNs = 18;  // of a packed matrix
 constexpr double kSecondCacheBytes = 1 << 20;
 
 bool IsNarrow(uint32_t dtype) { return dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16; }
@@ -196,17 +204,20 @@ double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
   const double widened = IsNarrow(dtype) ? 0.3 * (m * k + k * n + m * n) : 0;
   const double wide_peak = IsNarrow(dtype) ? 4 * peak : peak;  // the profile counts the conversions
   const bool integer = dtype == WEIR_INT16 || dtype == WEIR_INT32 || dtype == WEIR_INT64;
+  const Rates& rates = RatesHere();
   if (integer || p.m == 1 || p.n == 1 || m * n * k <= kSmall) {
     const double strided = p.transpose_b && p.transpose_a ? 10 : 1;
-    return 40 + widened + 2 * m * n * k * strided / (0.12 * wide_peak);
+    const double share = p.m == 1 || p.n == 1 ? rates.vector : rates.simple;
+    const double dots = p.m == 1 && p.transpose_b ? rates.dot_ns * n : 0;
+    return 40 + widened + dots + 2 * m * n * k * strided / (share * wide_peak);
   }
-  const Rates& rates = RatesHere();
   constexpr double kEigenNs = 0.3;  // to pack an element
   const double far = 4 * k * n > kSecondCacheBytes ? rates.far_ns * k * n : 0;
   if (dtype != WEIR_FLOAT32 && !IsNarrow(dtype)) {
     return 300 + 2 * m * n * k / (rates.eigen * wide_peak) + kEigenNs * (m * k + k * n) + far;
   }
-  return 150 + widened + 2 * m * n * k / (rates.dense * wide_peak) + LeftNs(p) * m * k + rates.b_ns * k * n + far;
+  return rates.call_ns + widened + 2 * m * n * k / (rates.dense * wide_peak) + LeftNs(p) * m * k + rates.b_ns * k * n +
+         far;
 }
 
 /// The same for a product with a packed matrix, whose last panel is filled up.
@@ -214,15 +225,15 @@ double PackedNs(const sdk::Product& p, double peak) {
   const Rates& rates = RatesHere();
   const double m = static_cast<double>(p.m), k = static_cast<double>(p.k);
   const double bytes = static_cast<double>(PackedMatrix::Bytes(p.k, p.n));
-  return 150 + LeftNs(p) * m * k + std::max(m * bytes / (2 * rates.panels * peak), bytes / kReadBytesPerNs);
+  return rates.call_ns + LeftNs(p) * m * k + std::max(m * bytes / (2 * rates.panels * peak), bytes / rates.read);
 }
 
 /// The constant right operand of a product that is worth packing, or null.
 const float* ConstantToPack(const sdk::Products& products, const sdk::Prep& prep) {
   const sdk::Product& p = products.one();
   const weir_operand& b = prep.input(1);
-  const bool worth = b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.n > 1 && p.Flops() > 2 * kSmall &&
-                     b.value != nullptr;
+  const bool worth =
+      b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.n > 1 && p.Flops() > 2 * kSmall && b.value != nullptr;
   return worth ? static_cast<const float*>(b.value->buf.host) : nullptr;
 }
 

@@ -22,21 +22,23 @@ constexpr int64_t kMostDepth = 576;             // rows of the filter that are m
 constexpr int64_t kOutputsAtOnce = 256;         // whose products a large filter's gradient adds up at once
 constexpr double kMostOfGradient = 384 * 1024;  // elements of the copy for it
 
-/// What the loops reach. Fitted to runs: on Zen 5, and on Emerald Rapids.
+/// What the loops reach on one kind of processor. Fitted to runs, those of Intel on Emerald Rapids.
 struct LoopRates {
   double forward, by_input, by_filter;  // shares of the core's peak
   double stored_ns, far_ns;             // per output; per output of an array that no second cache holds
   double sum_ns, far_sum_ns;            // per byte of the filter's gradient that is read or stored; of such a gradient
+  double read;                          // bytes per ns, of a filter
+  double call_ns;
 };
-const LoopRates& LoopRatesHere() {
-  static constexpr LoopRates kAmd = {0.93, 0.8, 0.86, 0, 0, 0.033, 0.033};
-#if defined(__AVX512F__)
-  static constexpr LoopRates kIntel = {0.96, 0.95, 1.0, 0.1, 0.17, 0.008, 0.09};
-#else
-  static constexpr LoopRates kIntel = {0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2};
-#endif
-  return sdk::ThisCpu().amd ? kAmd : kIntel;
-}
+constexpr LoopRates kLoopRates[] = {
+    {0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2, 30, 150},   // baseline
+    {0.93, 0.8, 0.86, 0, 0, 0.033, 0.033, 30, 150},       // amd-avx2
+    {0.93, 0.8, 0.86, 0, 0, 0.033, 0.033, 30, 150},       // amd-avx512
+    {0.97, 0.8, 0.86, 0.1, 0.13, 0.033, 0.033, 120, 60},  // amd-zen5
+    {0.89, 0.8, 0.875, 0.06, 0.08, 0.03, 0.2, 30, 150},   // intel-avx2
+    {0.96, 0.95, 1.0, 0.1, 0.17, 0.008, 0.09, 30, 150},   // intel-avx512
+};
+const LoopRates& LoopRatesHere() { return kLoopRates[static_cast<size_t>(sdk::ThisCpuClass())]; }
 constexpr double kFarElements = 768 * 1024;
 bool IsFar(double elements) { return elements > kFarElements; }
 
@@ -389,9 +391,11 @@ double RowConvolution::Nanoseconds(double peak) const {
   // Few places leave few sums to hide the latency of each.
   const double busy = std::min(1.0, static_cast<double>(Places(0)) * (out_ > 16 ? 2 : 1) / 8.0);
   const double bytes_read = 4 * rows * columns * strips;
-  const double computed = std::max(2 * outputs * rows * columns / (rates.forward * busy * peak), bytes_read / 30);
+  const double computed =
+      std::max(2 * outputs * rows * columns / (rates.forward * busy * peak), bytes_read / rates.read);
   const double stored = outputs * static_cast<double>(out_);
-  return 150 + computed + 0.1 * Copied() + 30 * strips + stored * (IsFar(stored) ? rates.far_ns : rates.stored_ns);
+  return rates.call_ns + computed + 0.1 * Copied() + 30 * strips +
+         stored * (IsFar(stored) ? rates.far_ns : rates.stored_ns);
 }
 
 double RowConvolution::ByFilterNanoseconds(double peak) const {
@@ -400,17 +404,19 @@ double RowConvolution::ByFilterNanoseconds(double peak) const {
   const auto rows = static_cast<double>(height_.window * width_.window * channels_), outputs = Outputs();
   const double columns = ColumnsTaken(out_);
   const double stored = 8 * rows * columns * std::ceil(outputs / static_cast<double>(kOutputsAtOnce));  // bytes
-  return 150 + 2 * outputs * rows * columns / (rates.by_filter * peak) + 0.1 * Copied() + 0.2 * outputs * columns +
-         stored * (IsFar(rows * columns) ? rates.far_sum_ns : rates.sum_ns);
+  return rates.call_ns + 2 * outputs * rows * columns / (rates.by_filter * peak) + 0.1 * Copied() +
+         0.2 * outputs * columns + stored * (IsFar(rows * columns) ? rates.far_sum_ns : rates.sum_ns);
 }
 
 double RowConvolution::ByInputNanoseconds(double peak) const {
   const double runs = Outputs() * static_cast<double>(height_.window);
   const double columns = ColumnsTaken(width_.window * channels_), depth = static_cast<double>(out_);
   const double rows = static_cast<double>(batch_) * static_cast<double>(out_rows_ * height_.window);
-  const double read = 4 * depth * columns * rows / (IsFar(static_cast<double>(ByInputPanels())) ? 30 : 60);
-  const double computed = std::max(2 * runs * columns * depth / (LoopRatesHere().by_input * peak), read);
-  return 150 + computed + runs * (6 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
+  const LoopRates& rates = LoopRatesHere();
+  const double near = IsFar(static_cast<double>(ByInputPanels())) ? 1 : 2;
+  const double read = 4 * depth * columns * rows / (near * rates.read);
+  const double computed = std::max(2 * runs * columns * depth / (rates.by_input * peak), read);
+  return rates.call_ns + computed + runs * (6 + 0.1 * columns) + 0.2 * Copied() + 15 * rows + depth * columns;
 }
 
 }  // namespace weir::kernels_eigen
