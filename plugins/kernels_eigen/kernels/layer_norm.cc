@@ -11,8 +11,26 @@
 namespace weir::kernels_eigen {
 namespace {
 
-/// The row is in the first cache after the mean was taken. The variance is that of the differences, so that it does not
-/// cancel.
+struct Moments {
+  double mean = 0, variance = 0;
+};
+/// Of x [n], n > 0. The variance is that of the differences from a block's mean, so that it does not cancel. The first
+/// cache holds a block until both sums are taken, and Chan's formula combines blocks: a long row is read once.
+template <class T>
+Moments MomentsOf(const T* x, int64_t n) {
+  double mean = 0, squares = 0;  // of [0, begin): the mean, and the sum of the squared differences from it
+  for (int64_t begin = 0; begin < n; begin += kSumBlock) {
+    const int64_t count = std::min(n - begin, kSumBlock);
+    const double own = SumOf(x + begin, count, [](T value) { return value; }) / static_cast<double>(count);
+    const T middle = static_cast<T>(own);
+    squares += SumOf(x + begin, count, [middle](T value) { return (value - middle) * (value - middle); });
+    const double share = static_cast<double>(count) / static_cast<double>(begin + count), step = own - mean;
+    squares += step * step * static_cast<double>(begin) * share;
+    mean += step * share;
+  }
+  return {mean, squares / static_cast<double>(n)};
+}
+
 struct LayerNorm : functors::LayerNormPlan {
   int32_t Prepare(sdk::Prep& prep) {
     const int32_t code = LayerNormPlan::Prepare(prep);
@@ -31,10 +49,8 @@ struct LayerNorm : functors::LayerNormPlan {
 
   template <class T>
   void Row(const T* x, const T* gamma, const T* beta, T* y) const {
-    const auto n = static_cast<double>(columns);
-    const T mean = static_cast<T>(SumOf(x, columns, [](T value) { return value; }) / n);
-    const double variance = SumOf(x, columns, [mean](T value) { return (value - mean) * (value - mean); }) / n;
-    const T scale = static_cast<T>(1 / std::sqrt(variance + epsilon));
+    const Moments moments = MomentsOf(x, columns);
+    const T mean = static_cast<T>(moments.mean), scale = static_cast<T>(1 / std::sqrt(moments.variance + epsilon));
 #pragma omp simd
     for (int64_t i = 0; i < columns; ++i) y[i] = (x[i] - mean) * scale * gamma[i] + beta[i];
   }

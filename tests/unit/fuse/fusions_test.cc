@@ -25,10 +25,10 @@ NodeLine Mean(const char* name, const char* x, const char* axis) {
   return {name, "Mean", {x, axis}, {{"T", DType::kFloat}, {"Tidx", DType::kInt32}, {"keep_dims", true}}};
 }
 
-std::vector<NodeLine> LayerNormOfDifferences() {
-  return {Placeholder("x", PartialShape::Of({4, 37})),
-          Placeholder("gamma", PartialShape::Of({37})),
-          Placeholder("beta", PartialShape::Of({37})),
+std::vector<NodeLine> LayerNormOfDifferences(int64_t rows = 4, int64_t columns = 37) {
+  return {Placeholder("x", PartialShape::Of({rows, columns})),
+          Placeholder("gamma", PartialShape::Of({columns})),
+          Placeholder("beta", PartialShape::Of({columns})),
           Axis("last", -1),
           Const("epsilon", Tensor::Scalar<float>(1e-3f)),
           Mean("mean", "x", "last"),
@@ -55,6 +55,30 @@ TEST(Fusions, F021_LayerNormOfDifferencesIsOneOp) {
   EXPECT_FALSE(Has(one, "Mean")) << one.ops;
   EXPECT_TRUE(Has(many, "Mean") && !Has(many, "_LayerNorm")) << many.ops;
   ExpectNear(one.values, many.values, 2e-6f);
+}
+
+TEST(Fusions, F021_LayerNormOfALongRowCombinesTheMomentsOfItsParts) {
+  constexpr int64_t kColumns = 10001;
+  Tensor x = *Tensor::Make(DType::kFloat, Shape::Of({1, kColumns}));
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < kColumns; ++i) {  // parts have means of their own
+    const auto value = static_cast<double>(100 + 50 * (i / 3000) + i % 7);
+    x.mutable_as<float>()[static_cast<size_t>(i)] = static_cast<float>(value);
+    sum += value;
+    squares += value * value;
+  }
+  const double mean = sum / kColumns, spread = std::sqrt(squares / kColumns - mean * mean + 1e-3);
+  const auto all = [](float value) {
+    Tensor tensor = *Tensor::Make(DType::kFloat, Shape::Of({kColumns}));
+    std::ranges::fill(tensor.mutable_as<float>(), value);
+    return tensor;
+  };
+  const Ran one =
+      RunOf(LayerNormOfDifferences(1, kColumns), {{"x:0", x}, {"gamma:0", all(2)}, {"beta:0", all(1)}}, true);
+  EXPECT_TRUE(Has(one, "_LayerNorm")) << one.ops;
+  std::vector<float> expected;
+  for (const float value : x.as<float>()) expected.push_back(static_cast<float>((value - mean) / spread * 2 + 1));
+  ExpectNear(one.values, expected, 1e-5f);
 }
 
 TEST(Fusions, F021_LayerNormOfMomentsIsOneOp) {
