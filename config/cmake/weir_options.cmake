@@ -73,6 +73,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(--param=ggc-min-heapsize=1048576)
 endif()
 
+# Each test links most of core with its debug information, of which a tree would have gigabytes.
+add_link_options(LINKER:--compress-debug-sections=zlib)
+
 # ccache is optional. These settings let a second clone share the cache.
 find_program(WEIR_CCACHE ccache)
 mark_as_advanced(WEIR_CCACHE)
