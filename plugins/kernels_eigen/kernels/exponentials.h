@@ -1,4 +1,4 @@
-// Sums, exponentials and their sums over rows. Sums run in lanes, so their last bits depend on the instruction set.
+// Exponentials and their sums over rows. Sums run in lanes, so their last bits depend on the instruction set.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_EXPONENTIALS_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_EXPONENTIALS_H_
 
@@ -235,27 +235,6 @@ inline double ExpSum(const float* x, float largest, float* y, int64_t n) {
 inline double ExpSum(const float* x, float largest, int64_t n) {
   if (n >= kLanes) return ExpSumOfVectors<false, false>(x, largest, nullptr, n, nullptr).total;
   return static_cast<double>(RowTail(x, n).ExpSum(largest));
-}
-
-/// The sum of f(x[i]) for i < n, in four streams.
-template <class T, class F>
-[[gnu::always_inline]] inline double SumOf(const T* x, int64_t n, F&& f) {
-  double total = 0;
-  for (int64_t begin = 0; begin < n; begin += kSumBlock) {
-    const int64_t count = std::min(n - begin, kSumBlock), quarter = count / 4;
-    const T *a = x + begin, *b = a + quarter, *c = b + quarter, *d = c + quarter;
-    T s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
-    for (int64_t i = 0; i < quarter; ++i) {
-      s0 += f(a[i]);
-      s1 += f(b[i]);
-      s2 += f(c[i]);
-      s3 += f(d[i]);
-    }
-    for (int64_t i = 4 * quarter; i < count; ++i) s0 += f(a[i]);
-    total += static_cast<double>(s0) + static_cast<double>(s1) + static_cast<double>(s2) + static_cast<double>(s3);
-  }
-  return total;
 }
 
 }  // namespace weir::kernels_eigen

@@ -1,6 +1,8 @@
 // Layer normalisation over the last dimension, as one op that core/fuse makes of several.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 #include "plugins/functors/layer_norm_plan.h"
 #include "plugins/kernels_eigen/dtypes.h"
@@ -10,6 +12,35 @@
 
 namespace weir::kernels_eigen {
 namespace {
+
+using Doubles = double __attribute__((vector_size(kVectorBytes)));
+
+/// The sum of f(x[i]) for i < n, at most kSumBlock, in four vectors; f takes vectors too.
+template <class T, class F>
+[[gnu::always_inline]] inline double SumOf(const T* x, int64_t n, F&& f) {
+  using Lanes = std::conditional_t<std::is_same_v<T, float>, Vector, Doubles>;
+  constexpr auto kWidth = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  Lanes sums[4] = {};
+  const auto add = [&](int stream, int64_t i) {
+    Lanes lanes;
+    std::memcpy(&lanes, x + i, sizeof lanes);
+    sums[stream] += f(lanes);
+  };
+  int64_t i = 0;
+  for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+#pragma GCC unroll 4
+    for (int stream = 0; stream < 4; ++stream) add(stream, i + stream * kWidth);
+  }
+  for (; i + kWidth <= n; i += kWidth) add(0, i);
+  T rest = 0;
+  for (; i < n; ++i) rest += f(x[i]);
+  Lanes all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  if constexpr (std::is_same_v<T, float>) return static_cast<double>(SumOfLanes(all)) + static_cast<double>(rest);
+  for (int64_t half = kWidth / 2; half > 0; half /= 2) {
+    for (int64_t lane = 0; lane < half; ++lane) all[lane] += all[lane + half];
+  }
+  return static_cast<double>(all[0]) + static_cast<double>(rest);
+}
 
 struct Moments {
   double mean = 0, variance = 0;
@@ -21,9 +52,9 @@ Moments MomentsOf(const T* x, int64_t n) {
   double mean = 0, squares = 0;  // of [0, begin): the mean, and the sum of the squared differences from it
   for (int64_t begin = 0; begin < n; begin += kSumBlock) {
     const int64_t count = std::min(n - begin, kSumBlock);
-    const double own = SumOf(x + begin, count, [](T value) { return value; }) / static_cast<double>(count);
+    const double own = SumOf(x + begin, count, [](auto value) { return value; }) / static_cast<double>(count);
     const T middle = static_cast<T>(own);
-    squares += SumOf(x + begin, count, [middle](T value) { return (value - middle) * (value - middle); });
+    squares += SumOf(x + begin, count, [middle](auto value) { return (value - middle) * (value - middle); });
     const double share = static_cast<double>(count) / static_cast<double>(begin + count), step = own - mean;
     squares += step * step * static_cast<double>(begin) * share;
     mean += step * share;
