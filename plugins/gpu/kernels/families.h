@@ -12,6 +12,7 @@ void AddBlocks(sdk::KernelTable& k);
 void AddCategorical(sdk::KernelTable& k);
 void AddChosen(sdk::KernelTable& k);
 void AddColours(sdk::KernelTable& k);
+void AddComplex(sdk::KernelTable& k);
 void AddConvolutions(sdk::KernelTable& k);
 void AddCounting(sdk::KernelTable& k);
 void AddCrop(sdk::KernelTable& k);

@@ -19,6 +19,7 @@ void AddAll(sdk::KernelTable& k) {
   AddCategorical(k);
   AddChosen(k);
   AddColours(k);
+  AddComplex(k);
   AddConvolutions(k);
   AddCounting(k);
   AddCrop(k);

@@ -7,6 +7,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/categorical.cc
   kernels/chosen.cc
   kernels/colours.cc
+  kernels/complex.cc
   kernels/convolutions.cc
   kernels/counting.cc
   kernels/crop.cc
