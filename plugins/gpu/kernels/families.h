@@ -21,6 +21,7 @@ void AddDilation(sdk::KernelTable& k);
 void AddDraws(sdk::KernelTable& k);
 void AddEigenPairs(sdk::KernelTable& k);
 void AddEinsum(sdk::KernelTable& k);
+void AddFourier(sdk::KernelTable& k);
 void AddGru(sdk::KernelTable& k);
 void AddLinearAlgebra(sdk::KernelTable& k);
 void AddLocalNorm(sdk::KernelTable& k);

@@ -28,6 +28,7 @@ void AddAll(sdk::KernelTable& k) {
   AddDraws(k);
   AddEigenPairs(k);
   AddEinsum(k);
+  AddFourier(k);
   AddGru(k);
   AddLinearAlgebra(k);
   AddLocalNorm(k);

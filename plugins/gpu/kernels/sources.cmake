@@ -16,6 +16,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/draws.cc
   kernels/eigen_pairs.cc
   kernels/einsum.cc
+  kernels/fourier.cc
   kernels/gru.cc
   kernels/linalg.cc
   kernels/local_norm.cc
