@@ -7,6 +7,7 @@
 namespace weir::gpu {
 
 void AddArrays(sdk::KernelTable& k);
+void AddBessel(sdk::KernelTable& k);
 void AddBinaryFunctions(sdk::KernelTable& k);
 void AddBlocks(sdk::KernelTable& k);
 void AddCategorical(sdk::KernelTable& k);

@@ -14,6 +14,7 @@ namespace {
 
 void AddAll(sdk::KernelTable& k) {
   AddArrays(k);
+  AddBessel(k);
   AddBinaryFunctions(k);
   AddBlocks(k);
   AddCategorical(k);

@@ -2,6 +2,7 @@
 set(WEIR_GPU_KERNEL_HOST_SOURCES kernels/library_products.cc kernels/plugin.cc kernels/shape_args.cc)
 set(WEIR_GPU_KERNEL_SOURCES
   kernels/arrays.cc
+  kernels/bessel.cc
   kernels/binary.cc
   kernels/blocks.cc
   kernels/categorical.cc
