@@ -49,6 +49,7 @@ void AddSteps(sdk::KernelTable& k);
 void AddSuppress(sdk::KernelTable& k);
 void AddSvd(sdk::KernelTable& k);
 void AddUnaryFunctions(sdk::KernelTable& k);
+void AddUnique(sdk::KernelTable& k);
 void AddUpdates(sdk::KernelTable& k);
 
 }  // namespace weir::gpu

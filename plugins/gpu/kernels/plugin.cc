@@ -56,6 +56,7 @@ void AddAll(sdk::KernelTable& k) {
   AddSuppress(k);
   AddSvd(k);
   AddUnaryFunctions(k);
+  AddUnique(k);
   AddUpdates(k);
 }
 

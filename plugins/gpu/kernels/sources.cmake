@@ -45,4 +45,5 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/suppress.cc
   kernels/svd.cc
   kernels/unary.cc
+  kernels/unique.cc
   kernels/updates.cc)
