@@ -39,6 +39,7 @@ void AddAll(sdk::KernelTable& k) {
   AddPartition(k);
   AddPooling(k);
   AddProducts(k);
+  AddProjective(k);
   AddQuantised(k);
   AddReductions(k);
   AddResize(k);
@@ -55,6 +56,7 @@ void AddAll(sdk::KernelTable& k) {
   AddSteps(k);
   AddSuppress(k);
   AddSvd(k);
+  AddTridiagonal(k);
   AddUnaryFunctions(k);
   AddUnique(k);
   AddUpdates(k);

@@ -28,6 +28,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/partition.cc
   kernels/pooling.cc
   kernels/products.cc
+  kernels/projective.cc
   kernels/quantised.cc
   kernels/reduce.cc
   kernels/resize.cc
@@ -44,6 +45,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/steps.cc
   kernels/suppress.cc
   kernels/svd.cc
+  kernels/tridiagonal.cc
   kernels/unary.cc
   kernels/unique.cc
   kernels/updates.cc)
