@@ -24,6 +24,7 @@ void AddEigenPairs(sdk::KernelTable& k);
 void AddEinsum(sdk::KernelTable& k);
 void AddFourier(sdk::KernelTable& k);
 void AddGru(sdk::KernelTable& k);
+void AddLayouts(sdk::KernelTable& k);
 void AddLinearAlgebra(sdk::KernelTable& k);
 void AddLocalNorm(sdk::KernelTable& k);
 void AddLstm(sdk::KernelTable& k);

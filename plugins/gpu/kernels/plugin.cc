@@ -31,6 +31,7 @@ void AddAll(sdk::KernelTable& k) {
   AddEinsum(k);
   AddFourier(k);
   AddGru(k);
+  AddLayouts(k);
   AddLinearAlgebra(k);
   AddLocalNorm(k);
   AddLstm(k);

@@ -19,6 +19,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/einsum.cc
   kernels/fourier.cc
   kernels/gru.cc
+  kernels/layouts.cc
   kernels/linalg.cc
   kernels/local_norm.cc
   kernels/lstm.cc
