@@ -24,7 +24,8 @@ struct ComplexExp {
   WEIR_HD Complex<R> operator()(Complex<R> z) const {
     const R length = std::exp(z.re);
     if (z.im == 0) return Complex<R>(length, z.im);
-    if (length == 0) return Complex<R>();  // the angle may be infinite
+    if (!std::isfinite(z.im) && length == 0) return Complex<R>();
+    if (!std::isfinite(z.im) && std::isinf(length)) return Complex<R>(length, std::sin(z.im));
     return Complex<R>(length * std::cos(z.im), length * std::sin(z.im));
   }
 };
@@ -80,6 +81,7 @@ struct ComplexLog1p {
 struct ComplexSinh {
   template <class R>
   WEIR_HD Complex<R> operator()(Complex<R> z) const {
+    if (z.im == 0) return Complex<R>(std::sinh(z.re), z.im);  // the other factor may be infinite
     return Complex<R>(std::sinh(z.re) * std::cos(z.im), std::cosh(z.re) * std::sin(z.im));
   }
 };
@@ -87,6 +89,7 @@ struct ComplexSinh {
 struct ComplexCosh {
   template <class R>
   WEIR_HD Complex<R> operator()(Complex<R> z) const {
+    if (z.im == 0) return Complex<R>(std::cosh(z.re), std::copysign(R(1), z.re) * z.im);
     return Complex<R>(std::cosh(z.re) * std::cos(z.im), std::sinh(z.re) * std::sin(z.im));
   }
 };
@@ -96,7 +99,8 @@ struct ComplexTanh {
   WEIR_HD Complex<R> operator()(Complex<R> z) const {
     constexpr R kLarge = 20;  // tanh is 1 in double precision from here on
     if (std::fabs(z.re) > kLarge) {
-      const R rest = 4 * std::sin(z.im) * std::cos(z.im) * std::exp(-2 * std::fabs(z.re));
+      const R wave = std::isfinite(z.im) ? 4 * std::sin(z.im) * std::cos(z.im) : std::copysign(R(1), z.im);
+      const R rest = wave * std::exp(-2 * std::fabs(z.re));
       return Complex<R>(std::copysign(R(1), z.re), rest);
     }
     const R t = std::tan(z.im), wide = 1 + t * t, s = std::sinh(z.re), c = std::sqrt(1 + s * s);
@@ -162,14 +166,17 @@ struct ComplexAcosh {
 struct ComplexAtanh {
   template <class R>
   WEIR_HD Complex<R> operator()(Complex<R> z) const {
-    const R a = z.re, b = z.im;
+    const R a = std::fabs(z.re), b = z.im;
     constexpr R kHuge = 1e100;
-    if (std::fabs(a) > kHuge || std::fabs(b) > kHuge) {  // squares would overflow: 1 / z, and a right angle
+    if (a > kHuge || std::fabs(b) > kHuge) {  // squares would overflow: 1 / z, and a right angle
       const R quarter = std::copysign(R(1.5707963267948966), b);
-      return Complex<R>((Complex<R>(1) / z).re, quarter);
+      const bool infinite = std::isinf(a) || std::isinf(b);
+      return Complex<R>(infinite ? std::copysign(R(0), z.re) : (Complex<R>(1) / z).re, quarter);
     }
     const R near = (1 - a) * (1 - a) + b * b;
-    return Complex<R>(R(0.25) * std::log1p(4 * a / near), R(0.5) * std::atan2(2 * b, (1 - a) * (1 + a) - b * b));
+    // The square of a tiny distance from 1 vanishes.
+    const R size = near == 0 && b != 0 ? R(0.5) * std::log(2 / std::fabs(b)) : R(0.25) * std::log1p(4 * a / near);
+    return Complex<R>(std::copysign(size, z.re), R(0.5) * std::atan2(2 * b, (1 - a) * (1 + a) - b * b));
   }
 };
 
@@ -195,12 +202,10 @@ struct ComplexSign {
   }
 };
 
-/// x^y = e^(y log x); x^0 = 1.
+/// x^y = e^(y log x), so that 0^0 is NaN, as in TensorFlow.
 struct ComplexPow {
   template <class R>
   WEIR_HD Complex<R> operator()(Complex<R> x, Complex<R> y) const {
-    if (y.re == 0 && y.im == 0) return Complex<R>(1);
-    if (x.re == 0 && x.im == 0 && y.re > 0) return Complex<R>();
     return ComplexExp()(y * ComplexLog()(x));
   }
 };
