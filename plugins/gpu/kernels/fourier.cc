@@ -59,10 +59,10 @@ struct FourierPass {
   int64_t lines = 1, parts = 1, group = 1;
   int log_n = 0;
   int64_t from_e = 1, from_s = 0, to_e = 1, to_s = 0;
-  int64_t whole = 1;     // elements of a line
-  int64_t spectrum = 1;  // frequencies of which the source has the lower half
-  int64_t valid = 1;     // elements that are read, others are 0
-  int64_t kept = 1;      // elements that are written
+  int64_t whole = 1;      // elements of a line
+  int64_t spectrum = 1;   // frequencies of which the source has the lower half
+  int64_t valid = 1;      // elements that are read, others are 0
+  int64_t kept = 1;       // elements that are written
   bool twiddles = false;  // element e of part s is turned by the root e * s of the line
   bool conjugate_first = false, conjugate_before = false, conjugate_last = false;
   double scale = 1;
@@ -165,9 +165,9 @@ struct ChirpWork {
   }
 };
 
-/// Where the parts of a call's scratch memory begin, in complex numbers.
+/// Where the parts of a call's scratch memory begin, in complex numbers. In front of them is what lies between axes.
 struct FourierMemory {
-  int64_t work = 0, columns = 0, padded = 0, tables = 0, all = 0;
+  int64_t columns = 0, padded = 0, tables = 0, all = 0;
 };
 
 bool IsPowerOfTwo(int64_t n) { return std::has_single_bit(static_cast<uint64_t>(n)); }
@@ -254,6 +254,7 @@ struct DeviceFourier : functors::FourierPlan {
     if (empty || HasNothing()) return WEIR_OK;
     batch = prep.size(0) / (in[0] * in[1] * in[2]);
     const int64_t all = batch * lengths[0] * lengths[1] * Columns();
+    const auto transformed = std::count_if(lengths.begin(), lengths.end(), [](int64_t n) { return n > 1; });
     int64_t columns = 0, padded = 0, tables = 0;
     for (size_t i = 0; i < 3; ++i) {
       const int64_t n = lengths[i], m = LengthFor(n), lines = i == 2 ? all / Columns() : all / n;
@@ -265,7 +266,7 @@ struct DeviceFourier : functors::FourierPlan {
       padded = std::max(padded, lines * m);
       tables = std::max(tables, n + m);
     }
-    memory.columns = all;
+    memory.columns = transformed > 1 ? all : 0;
     memory.padded = memory.columns + columns;
     memory.tables = memory.padded + padded;
     memory.all = memory.tables + tables;

@@ -70,9 +70,7 @@ struct Groups {
   bool floats;  // kNowhere stands for NaNs
   WEIR_GPU_FN bool Alone(int64_t k) const { return floats && sorted[k].key == kNowhere; }
   /// Where the group of place k of the order begins.
-  WEIR_GPU_FN int64_t Begin(int64_t k) const {
-    return Alone(k) ? k : LowerBound(sorted.get(), n, sorted[k].key);
-  }
+  WEIR_GPU_FN int64_t Begin(int64_t k) const { return Alone(k) ? k : LowerBound(sorted.get(), n, sorted[k].key); }
   WEIR_GPU_FN int64_t Size(int64_t k) const {
     if (Alone(k)) return 1;
     const uint64_t key = sorted[k].key;
@@ -184,8 +182,8 @@ struct Unique {
     if (code != WEIR_OK || slices.size() == 0) return code;
     return functors::ForBytes(sdk::SizeOf(x.dtype()), [&](auto element) {
       using E = decltype(element);
-      const CopySlicesWork<E> copy{static_cast<const E*>(AddressOf(x)), static_cast<E*>(AddressOf(y)), source, n,
-                                   found[0], slices.inner};
+      const CopySlicesWork<E> copy{
+          static_cast<const E*>(AddressOf(x)), static_cast<E*>(AddressOf(y)), source, n, found[0], slices.inner};
       return Launch(stream, slices.size() * found[0], copy).Tell(ctx.error(), "launch");
     });
   }
