@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plugins/functors/complex_functions.h"
 #include "plugins/functors/scalar.h"
 #include "plugins/functors/step_checks.h"
 
@@ -19,6 +20,15 @@ struct StepFlags {
 
 template <size_t n>
 using Names = std::array<const char*, n>;
+
+template <class C>
+WEIR_HD C RootOf(C x) {
+  if constexpr (kIsDeviceComplex<C>) {
+    return ComplexSqrt()(x);
+  } else {
+    return std::sqrt(x);
+  }
+}
 
 template <class C>
 WEIR_HD C SignOf(C x) {
@@ -64,11 +74,11 @@ struct Adam {
   static constexpr Names<0> kAfter = {};
   template <class C>
   WEIR_HD static void Update(C& var, std::array<C, 2>& s, C g, const std::array<C, 6>& p, StepFlags flags) {
-    const C rate = p[2] * std::sqrt(C(1) - p[1]) / (C(1) - p[0]);
-    s[0] += (g - s[0]) * (C(1) - p[3]);
-    s[1] += (g * g - s[1]) * (C(1) - p[4]);
+    const C rate = p[2] * RootOf(C(1) - p[1]) / (C(1) - p[0]);
+    s[0] = s[0] + (g - s[0]) * (C(1) - p[3]);
+    s[1] = s[1] + (g * g - s[1]) * (C(1) - p[4]);
     const C direction = flags.nesterov ? g * (C(1) - p[3]) + p[3] * s[0] : s[0];
-    var -= direction * rate / (std::sqrt(s[1]) + p[5]);
+    var = var - direction * rate / (RootOf(s[1]) + p[5]);
   }
 };
 

@@ -47,10 +47,44 @@ struct StridedSliceGrad : Checked<functors::StridedSliceGradPlan<DeviceCopy>> {
     return copy.Run(env, dy.data(), dx.data());
   }
 };
+struct SliceAssign : Checked<functors::SliceAssignPlan<DeviceCopy>> {
+  template <class E>
+  int32_t Run(Env& env, sdk::Variable<E> variable, HostIntegers, HostIntegers, HostIntegers, AnyInput value) const {
+    return copy.Run(env, value.data(), variable.data());
+  }
+};
+struct SliceUpdate : Checked<functors::SliceAssignPlan<DeviceCopy>> {
+  int32_t Prepare(Prep& prep) {
+    prep.MayAlias(0, 0);
+    return Checked::Prepare(prep);
+  }
+  int32_t Run(Env& env, AnyInput x, HostIntegers, HostIntegers, HostIntegers, AnyInput value, AnyOutput y) const {
+    if (x.data() != y.data()) {
+      const int32_t code = Copy(env, y.data(), x.data(), static_cast<uint64_t>(y.size()) * sdk::SizeOf(y.dtype()));
+      if (code != WEIR_OK) return code;
+    }
+    return copy.Run(env, value.data(), y.data());
+  }
+};
 /// Transpose, Reverse, Tile, BroadcastTo: an array, integers that steer, and the result.
 template <class Plan>
 struct Rearranged : Checked<Plan> {
   int32_t Run(Env& env, AnyInput x, HostIntegers, AnyOutput y) const { return this->copy.Run(env, x.data(), y.data()); }
+};
+
+/// Negates the imaginary part of each complex number, in place.
+template <class R>
+struct ConjugateWork {
+  Ptr<R> parts;
+  WEIR_GPU_FN void operator()(int64_t i) const { parts[2 * i + 1] = -parts[2 * i + 1]; }
+};
+struct ConjugateTranspose : Checked<functors::TransposePlan<DeviceCopy>> {
+  int32_t Run(Env& env, AnyInput x, HostIntegers, AnyOutput y) const {
+    if (const int32_t code = copy.Run(env, x.data(), y.data()); code != WEIR_OK) return code;
+    if (y.dtype() == WEIR_COMPLEX64) return Launch(env, y.size(), ConjugateWork<float>{static_cast<float*>(y.data())});
+    if (y.dtype() != WEIR_COMPLEX128) return WEIR_OK;
+    return Launch(env, y.size(), ConjugateWork<double>{static_cast<double*>(y.data())});
+  }
 };
 
 struct Pad : functors::PadPlan<DeviceCopy> {
@@ -224,7 +258,12 @@ void AddArrays(sdk::KernelTable& k) {
   add(k.Add<Slice>("Slice"));
   add(k.Add<StridedSlice>("StridedSlice"));
   add(k.Add<StridedSliceGrad>("StridedSliceGrad"));
+  for (const char* op : {"StridedSliceAssign", "ResourceStridedSliceAssign"}) {
+    AddForVariables<SliceAssign>(k, op, "T", kPlainSet).Class(WEIR_CLASS_GATHER);
+  }
+  add(k.Add<SliceUpdate>("TensorStridedSliceUpdate"));
   add(k.Add<Rearranged<functors::TransposePlan<DeviceCopy>>>("Transpose"));
+  add(k.Add<ConjugateTranspose>("ConjugateTranspose"));
   add(k.Add<Rearranged<functors::ReversePlan<DeviceCopy>>>("ReverseV2"));
   add(k.Add<Rearranged<functors::TilePlan<DeviceCopy>>>("Tile"));
   add(k.Add<Rearranged<functors::BroadcastToPlan<DeviceCopy>>>("BroadcastTo"));

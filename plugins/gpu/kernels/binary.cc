@@ -2,6 +2,7 @@
 #include "plugins/functors/binary.h"
 
 #include "plugins/functors/activations.h"
+#include "plugins/functors/approximate_equal_plan.h"
 #include "plugins/functors/comparison.h"
 #include "plugins/functors/special.h"
 #include "plugins/gpu/kernels/elementwise.h"
@@ -24,6 +25,20 @@ struct Equality : Binary<F, kKinds> {
   int32_t Run(sdk::Env& env, sdk::AnyInput x, sdk::AnyInput y, sdk::AnyOutput z) const {
     if (whole) return Fill(env, z.data(), F::kOfDifferentShapes ? 1 : 0, 1);
     return Binary<F, kKinds>::Run(env, x, y, z);
+  }
+};
+
+template <class T>
+struct ApproximateEqualWork {
+  Ptr<const T> x, y;
+  Ptr<char> z;
+  T most;
+  WEIR_GPU_FN void operator()(int64_t i) const { Boolean().Store(z.get(), i, std::fabs(x[i] - y[i]) <= most); }
+};
+struct ApproximateEqual : functors::ApproximateEqualPlan {
+  template <class T>
+  int32_t Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::AnyOutput z) const {
+    return Launch(env, z.size(), ApproximateEqualWork<T>{x.data(), y.data(), To(z), static_cast<T>(tolerance)});
   }
 };
 
@@ -50,6 +65,7 @@ void AddArithmetic(sdk::KernelTable& k) {
   AddBinary<f::Pow, kPairReals>(k, "Pow", kFloatingBits | kSignedBits, 50);
   AddBinary<f::Maximum, kOrderedReals>(k, "Maximum", kRealBits);
   AddBinary<f::Minimum, kOrderedReals>(k, "Minimum", kRealBits);
+  AddBinary<f::MulNoNan, kFloats>(k, "MulNoNan", kFloatingBits, 2);
   AddBinary<f::Xlogy, kFloats>(k, "Xlogy", kFloatingBits, 15);
   AddBinary<f::Xlog1py, kFloats>(k, "Xlog1py", kFloatingBits, 25);
   AddBinary<f::Xdivy, kPairArithmetic>(k, "Xdivy", kNumberBits, 4);
@@ -63,6 +79,7 @@ void AddComparisons(sdk::KernelTable& k) {
   };
   add(k.Add<Equality<f::Equal, kComparable>>("Equal"));
   add(k.Add<Equality<f::NotEqual, kComparable>>("NotEqual"));
+  k.Add<ApproximateEqual>("ApproximateEqual", sdk::Types<float, double>()).Class(WEIR_CLASS_ELEMENTWISE);
   AddBinary<f::Less, kOrderedReals>(k, "Less", kRealBits);
   AddBinary<f::LessEqual, kOrderedReals>(k, "LessEqual", kRealBits);
   AddBinary<f::Greater, kOrderedReals>(k, "Greater", kRealBits);
@@ -75,7 +92,9 @@ void AddGradients(sdk::KernelTable& k) {
   namespace f = functors;
   AddPairwise<f::TanhGrad, kPairArithmetic>(k, "TanhGrad", kNumberBits, 3);
   AddPairwise<f::SigmoidGrad, kPairArithmetic>(k, "SigmoidGrad", kNumberBits, 3);
-  AddPairwise<f::ReciprocalGrad, kPairArithmetic>(k, "ReciprocalGrad", kNumberBits, 3);
+  for (const char* op : {"ReciprocalGrad", "InvGrad"}) {
+    AddPairwise<f::ReciprocalGrad, kPairArithmetic>(k, op, kNumberBits, 3);
+  }
   AddPairwise<f::SqrtGrad, kPairArithmetic>(k, "SqrtGrad", kNumberBits, 3);
   AddPairwise<f::RsqrtGrad, kPairArithmetic>(k, "RsqrtGrad", kNumberBits, 4);
   AddPairwise<f::ReluGrad, kPairReals>(k, "ReluGrad", kRealBits);

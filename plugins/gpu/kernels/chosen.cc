@@ -1,12 +1,11 @@
-// Ops whose result is as long as the data say: Where, Unique, UniqueWithCounts. The host reads the length back before
-// it allocates the result.
+// Where, whose result is as long as the data say: the host reads the length back before it allocates the result.
 #include <algorithm>
 
 #include "plugins/functors/operands.h"
 #include "plugins/gpu/kernels/families.h"
 #include "plugins/gpu/kernels/prefix_sums.h"
-#include "plugins/gpu/kernels/sorting.h"
 #include "plugins/gpu/kernels/storage.h"
+#include "plugins/gpu/kernels/temporary.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::gpu {
@@ -134,15 +133,6 @@ struct WriteSetWork {
   }
 };
 
-/// Device memory that lives until the call's work is done.
-template <class T>
-int32_t Temporary(const Context& ctx, uint64_t bytes, T** memory) {
-  weir_buf buf{};
-  const int32_t code = ctx.Temp(std::max<uint64_t>(bytes, 64), WEIR_SPACE_DEVICE, &buf);
-  *memory = reinterpret_cast<T*>(buf.handle + buf.offset);
-  return code;
-}
-
 /// Coordinates of the elements that are not zero.
 struct Where {
   int32_t Compute(Context& ctx) {
@@ -162,7 +152,7 @@ struct Where {
     const NativeStream stream = StreamOf(ctx);
     int64_t* counts = nullptr;
     if (n > 0) {
-      int32_t code = Temporary(ctx, static_cast<uint64_t>(parts + 1) * sizeof(int64_t), &counts);
+      int32_t code = Take(ctx, parts + 1, &counts);
       if (code != WEIR_OK) return code;
       code = Launch(stream, parts, CountSetWork{SetBits::Of(x), counts, n}).Tell(ctx.error(), "launch");
       if (code == WEIR_OK) code = SumBefore(stream, parts, counts, ctx.error());
@@ -178,130 +168,10 @@ struct Where {
   }
 };
 
-/// SetBits that are equal for equal elements. As in TensorFlow, -0 equals 0; kNowhere stands for a NaN, which equals
-/// nothing, and an integer with these bits is told apart by `numbers`.
-template <class S>
-struct ElementKey {
-  Ptr<const char> data;
-  S storage;
-  WEIR_GPU_FN uint64_t operator()(int64_t i) const {
-    const auto x = storage.Load(data.get(), i);
-    if constexpr (std::is_floating_point_v<typename S::C>) {
-      const double wide = static_cast<double>(x) + 0.0;
-      return wide == wide ? std::bit_cast<uint64_t>(wide) : kNowhere;
-    } else {
-      return static_cast<uint64_t>(x);
-    }
-  }
-};
-
-/// Groups of equal elements in the order of the sort.
-struct Groups {
-  Ptr<const KeyedPlace> sorted;
-  int64_t n;
-  bool floats;  // kNowhere stands for NaNs
-  WEIR_GPU_FN bool Alone(int64_t k) const { return floats && sorted[k].key == kNowhere; }
-  /// Where the group of place k of the order begins.
-  WEIR_GPU_FN int64_t Begin(int64_t k) const {
-    return Alone(k) ? k : LowerBound(sorted.get(), n, sorted[k].key);
-  }
-  WEIR_GPU_FN int64_t Size(int64_t k) const {
-    if (Alone(k)) return 1;
-    const uint64_t key = sorted[k].key;
-    return (key == kNowhere ? n : LowerBound(sorted.get(), n, key + 1)) - Begin(k);
-  }
-};
-
-/// Marks the first element of each group.
-struct MarkFirstWork {
-  Groups groups;
-  Ptr<int64_t> marks;
-  WEIR_GPU_FN void operator()(int64_t k) const { marks[groups.sorted[k].place] = groups.Begin(k) == k ? 1 : 0; }
-};
-
-template <class E>
-struct WriteUniqueWork {
-  Groups groups;
-  Ptr<const int64_t> rank;  // by element: first ones in front of it
-  Ptr<const E> x;
-  Ptr<E> y;
-  Ptr<char> idx, count;
-  Integer indices;
-  WEIR_GPU_FN void operator()(int64_t k) const {
-    const int64_t begin = groups.Begin(k), at = rank[groups.sorted[begin].place];
-    indices.Store(idx.get(), groups.sorted[k].place, at);
-    if (begin != k) return;
-    y[at] = x[groups.sorted[k].place];
-    if (count) indices.Store(count.get(), at, groups.Size(k));
-  }
-};
-
-template <bool kCounts>
-struct Unique {
-  uint32_t index_type = WEIR_INT32;
-
-  int32_t Prepare(const sdk::Node& node, const sdk::Error&) {
-    index_type = node.DType("out_idx", WEIR_INT32);
-    return WEIR_OK;
-  }
-  int32_t Compute(Context& ctx) {
-    Buffer<const void> x;
-    if (const int32_t code = ctx.Input(0, &x); code != WEIR_OK) return code;
-    if (x.rank() != 1) return ctx.error().InvalidArgument("unique expects a 1D vector.");
-    const int64_t n = x.size();
-    if (index_type == WEIR_INT32 && n > INT32_MAX) {
-      return ctx.error().InvalidArgument("unique does not support input tensors larger than ", INT32_MAX, " elements");
-    }
-    const NativeStream stream = StreamOf(ctx);
-    KeyedPlace* sorted = nullptr;
-    int64_t* rank = nullptr;
-    int64_t count = 0;
-    const Ptr<const char> data(static_cast<const char*>(AddressOf(x)));
-    const bool floats = (kFloatingBits & WEIR_DTYPE_BIT(x.dtype())) != 0;
-    if (n > 0) {
-      int32_t code = Temporary(ctx, SortBytes(n), &sorted);
-      if (code == WEIR_OK) code = Temporary(ctx, static_cast<uint64_t>(n + 1) * sizeof(int64_t), &rank);
-      if (code != WEIR_OK) return code;
-      WithStorage<kFloats | kIntegers | kBools>(x.dtype(), [&](auto storage) {
-        code = SortPlaces(stream, n, sorted, ElementKey<decltype(storage)>{data, storage}, ctx.error());
-      });
-      if (code == WEIR_OK) {
-        code = Launch(stream, n, MarkFirstWork{{sorted, n, floats}, rank}).Tell(ctx.error(), "launch");
-      }
-      if (code == WEIR_OK) code = SumBefore(stream, n, rank, ctx.error());
-      if (code == WEIR_OK) code = ReadBack(stream, &count, rank + n, sizeof count).Tell(ctx.error(), "read");
-      if (code != WEIR_OK) return code;
-    }
-    const weir_shape distinct{1, 0, &count}, all{1, 0, &n};
-    Buffer<void> y, idx, counts;
-    int32_t code = ctx.Output(0, distinct, &y);
-    if (code == WEIR_OK) code = ctx.Output(1, all, &idx);
-    if (kCounts && code == WEIR_OK) code = ctx.Output(2, distinct, &counts);
-    if (code != WEIR_OK || n == 0) return code;
-    return functors::ForBytes(sdk::SizeOf(x.dtype()), [&](auto element) {
-      using E = decltype(element);
-      return Launch(stream, n,
-                    WriteUniqueWork<E>{{sorted, n, floats},
-                                       rank,
-                                       static_cast<const E*>(AddressOf(x)),
-                                       static_cast<E*>(AddressOf(y)),
-                                       static_cast<char*>(AddressOf(idx)),
-                                       kCounts ? static_cast<char*>(AddressOf(counts)) : nullptr,
-                                       {index_type}})
-          .Tell(ctx.error(), "launch");
-    });
-  }
-};
-
 }  // namespace
 
 void AddChosen(sdk::KernelTable& k) {
-  const auto add = [](sdk::Kernel& kernel, uint64_t dtypes) {
-    kernel.Restrict("T", dtypes).Flags(WEIR_KERNEL_STREAM).Class(WEIR_CLASS_SORT);
-  };
-  add(k.Add<Where>("Where"), kNumberBits | kBoolBits);
-  add(k.Add<Unique<false>>("Unique"), kRealBits | kBoolBits);
-  add(k.Add<Unique<true>>("UniqueWithCounts"), kRealBits | kBoolBits);
+  k.Add<Where>("Where").Restrict("T", kNumberBits | kBoolBits).Flags(WEIR_KERNEL_STREAM).Class(WEIR_CLASS_SORT);
 }
 
 }  // namespace weir::gpu

@@ -1,9 +1,9 @@
 // Random tensors with the CPU's numbers: a thread for each block of the generator.
 #include "plugins/functors/draws.h"
 
+#include "plugins/functors/generator_state.h"
 #include "plugins/functors/node_stream.h"
 #include "plugins/functors/operands.h"
-#include "plugins/functors/seeds.h"
 #include "plugins/gpu/kernels/families.h"
 #include "plugins/gpu/kernels/storage.h"
 #include "sdk/cpp/kernel.h"
@@ -235,12 +235,6 @@ struct AllIntegersOfSeed {
   }
 };
 
-/// Algorithm 2, ThreeFry, has no kernel.
-int32_t CheckAlgorithmId(const Env& env, int64_t algorithm) {
-  if (algorithm == 1 || algorithm == 3) return WEIR_OK;
-  return env.error().InvalidArgument("Unsupported algorithm id: ", algorithm);
-}
-
 /// Stateless ops of the second kind: key and counter are in device memory.
 template <class Draw>
 struct OfKey {
@@ -250,7 +244,7 @@ struct OfKey {
   }
   int32_t Run(Env& env, HostIntegers, View<const uint64_t> key, View<const uint64_t> counter,
               Host<const int32_t> algorithm, AnyOutput y) const {
-    if (const int32_t code = CheckAlgorithmId(env, algorithm[0]); code != WEIR_OK) return code;
+    if (const int32_t code = functors::CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
     return DrawFloats<Draw>(env, {{}, key.data(), counter.data()}, 0, y);
   }
 };
@@ -262,7 +256,7 @@ struct AllIntegersOfKey {
   template <class T>
   int32_t Run(Env& env, HostIntegers, View<const uint64_t> key, View<const uint64_t> counter,
               Host<const int32_t> algorithm, View<T> y) const {
-    if (const int32_t code = CheckAlgorithmId(env, algorithm[0]); code != WEIR_OK) return code;
+    if (const int32_t code = functors::CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
     return DrawWhole(env, {{}, key.data(), counter.data()}, 0, T(0), T(0), y);
   }
 };
@@ -275,8 +269,39 @@ struct IntegersOfKey {
   template <class T>
   int32_t Run(Env& env, HostIntegers, View<const uint64_t> key, View<const uint64_t> counter,
               Host<const int32_t> algorithm, Host<const T> low, Host<const T> high, View<T> y) const {
-    if (const int32_t code = CheckAlgorithmId(env, algorithm[0]); code != WEIR_OK) return code;
+    if (const int32_t code = functors::CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
     return DrawInRange(env, {{}, key.data(), counter.data()}, 0, low[0], high[0], y);
+  }
+};
+
+/// Moves a generator in a variable on, after a copy of its state if there is `old`.
+struct SkipWork {
+  Ptr<int64_t> state, old;
+  uint64_t delta;
+  WEIR_GPU_FN void operator()(int64_t) const {
+    for (int i = 0; old && i < 3; ++i) old[i] = state[i];
+    functors::Advance(state.get(), delta);
+  }
+};
+/// A parameter for int64 would refuse variables of other types as a fault of the plugin, before CheckState names it.
+using GeneratorVariable = sdk::VariableBuffer<void>;
+int64_t* StateOf(const GeneratorVariable& variable) {
+  return reinterpret_cast<int64_t*>(variable.handle() + variable.offset());
+}
+
+struct ReadAndSkip {
+  int32_t Prepare(Prep& prep) { return functors::CheckState(prep); }
+  int32_t Run(Env& env, GeneratorVariable variable, Host<const int32_t> algorithm, Host<const uint64_t> delta,
+              View<int64_t> old) const {
+    if (const int32_t code = functors::CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    return Launch(env, 1, SkipWork{StateOf(variable), old.data(), delta[0]});
+  }
+};
+struct SkipSamples {
+  int32_t Prepare(Prep& prep) { return functors::CheckState(prep); }
+  int32_t Run(Env& env, GeneratorVariable variable, Host<const int64_t> algorithm, Host<const int64_t> delta) const {
+    if (const int32_t code = functors::CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    return Launch(env, 1, SkipWork{StateOf(variable), nullptr, static_cast<uint64_t>(delta[0])});
   }
 };
 
@@ -305,6 +330,8 @@ void AddDraws(sdk::KernelTable& k) {
   add(k.Add<OfKey<DrawTruncated>>("StatelessTruncatedNormalV2"), 30);
   k.Add<AllIntegersOfKey>("StatelessRandomUniformFullIntV2", sdk::Attr("dtype", kWordTypes)).Class(WEIR_CLASS_RNG, 4);
   k.Add<IntegersOfKey>("StatelessRandomUniformIntV2", sdk::Attr("dtype", kWordTypes)).Class(WEIR_CLASS_RNG, 4);
+  k.Add<ReadAndSkip>("RngReadAndSkip").Class(WEIR_CLASS_RNG);
+  k.Add<SkipSamples>("RngSkip").Class(WEIR_CLASS_RNG);
 }
 
 }  // namespace weir::gpu

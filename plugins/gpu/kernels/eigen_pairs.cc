@@ -354,10 +354,11 @@ struct SelfAdjointEig {
 }  // namespace
 
 void AddEigenPairs(sdk::KernelTable& k) {
-  k.Add<SelfAdjointEig>("SelfAdjointEigV2")
-      .Restrict("T", kFloatBits | kComplexBits)
-      .Flags(WEIR_KERNEL_STREAM)
-      .Class(WEIR_CLASS_GEMM, 10);
+  const auto add = [&](const char* op, uint64_t dtypes) {
+    k.Add<SelfAdjointEig>(op).Restrict("T", dtypes).Flags(WEIR_KERNEL_STREAM).Class(WEIR_CLASS_GEMM, 10);
+  };
+  add("SelfAdjointEigV2", kFloatBits | kComplexBits);
+  add("BatchSelfAdjointEigV2", kFloatBits);
 }
 
 }  // namespace weir::gpu

@@ -7,11 +7,13 @@
 namespace weir::gpu {
 
 void AddArrays(sdk::KernelTable& k);
+void AddBessel(sdk::KernelTable& k);
 void AddBinaryFunctions(sdk::KernelTable& k);
 void AddBlocks(sdk::KernelTable& k);
 void AddCategorical(sdk::KernelTable& k);
 void AddChosen(sdk::KernelTable& k);
 void AddColours(sdk::KernelTable& k);
+void AddComplex(sdk::KernelTable& k);
 void AddConvolutions(sdk::KernelTable& k);
 void AddCounting(sdk::KernelTable& k);
 void AddCrop(sdk::KernelTable& k);
@@ -20,7 +22,9 @@ void AddDilation(sdk::KernelTable& k);
 void AddDraws(sdk::KernelTable& k);
 void AddEigenPairs(sdk::KernelTable& k);
 void AddEinsum(sdk::KernelTable& k);
+void AddFourier(sdk::KernelTable& k);
 void AddGru(sdk::KernelTable& k);
+void AddLayouts(sdk::KernelTable& k);
 void AddLinearAlgebra(sdk::KernelTable& k);
 void AddLocalNorm(sdk::KernelTable& k);
 void AddLstm(sdk::KernelTable& k);
@@ -29,6 +33,7 @@ void AddNormalisation(sdk::KernelTable& k);
 void AddPartition(sdk::KernelTable& k);
 void AddPooling(sdk::KernelTable& k);
 void AddProducts(sdk::KernelTable& k);
+void AddProjective(sdk::KernelTable& k);
 void AddQuantised(sdk::KernelTable& k);
 void AddReductions(sdk::KernelTable& k);
 void AddResize(sdk::KernelTable& k);
@@ -45,7 +50,9 @@ void AddSpecial(sdk::KernelTable& k);
 void AddSteps(sdk::KernelTable& k);
 void AddSuppress(sdk::KernelTable& k);
 void AddSvd(sdk::KernelTable& k);
+void AddTridiagonal(sdk::KernelTable& k);
 void AddUnaryFunctions(sdk::KernelTable& k);
+void AddUnique(sdk::KernelTable& k);
 void AddUpdates(sdk::KernelTable& k);
 
 }  // namespace weir::gpu

@@ -445,7 +445,15 @@ void AddLinearAlgebra(sdk::KernelTable& k) {
   add(k.Add<MatrixDeterminant>("MatrixDeterminant"));
   add(k.Add<LogMatrixDeterminant>("LogMatrixDeterminant"));
   add(k.Add<TriangularSolve>("MatrixTriangularSolve"));
-  k.Add<TriangularSolve>("BatchMatrixTriangularSolve").Restrict("T", kFloatBits).Class(WEIR_CLASS_GEMM);
+  // The batched forms of old graphs.
+  const auto old = [](sdk::Kernel& kernel) -> sdk::Kernel& {
+    return kernel.Restrict("T", kFloatBits).Class(WEIR_CLASS_GEMM);
+  };
+  old(k.Add<TriangularSolve>("BatchMatrixTriangularSolve"));
+  old(k.Add<Cholesky>("BatchCholesky"));
+  k.Add<MatrixDeterminant>("BatchMatrixDeterminant").Restrict("T", kFieldBits).Class(WEIR_CLASS_GEMM);
+  old(k.Add<MatrixInverse>("BatchMatrixInverse")).Flags(WEIR_KERNEL_STREAM);
+  old(k.Add<MatrixSolve>("BatchMatrixSolve")).Flags(WEIR_KERNEL_STREAM);
   add(k.Add<Qr>("Qr"));
   k.Add<Lu>("Lu")
       .Restrict("T", kFieldBits)

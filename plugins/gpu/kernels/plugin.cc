@@ -14,11 +14,13 @@ namespace {
 
 void AddAll(sdk::KernelTable& k) {
   AddArrays(k);
+  AddBessel(k);
   AddBinaryFunctions(k);
   AddBlocks(k);
   AddCategorical(k);
   AddChosen(k);
   AddColours(k);
+  AddComplex(k);
   AddConvolutions(k);
   AddCounting(k);
   AddCrop(k);
@@ -27,7 +29,9 @@ void AddAll(sdk::KernelTable& k) {
   AddDraws(k);
   AddEigenPairs(k);
   AddEinsum(k);
+  AddFourier(k);
   AddGru(k);
+  AddLayouts(k);
   AddLinearAlgebra(k);
   AddLocalNorm(k);
   AddLstm(k);
@@ -36,6 +40,7 @@ void AddAll(sdk::KernelTable& k) {
   AddPartition(k);
   AddPooling(k);
   AddProducts(k);
+  AddProjective(k);
   AddQuantised(k);
   AddReductions(k);
   AddResize(k);
@@ -52,7 +57,9 @@ void AddAll(sdk::KernelTable& k) {
   AddSteps(k);
   AddSuppress(k);
   AddSvd(k);
+  AddTridiagonal(k);
   AddUnaryFunctions(k);
+  AddUnique(k);
   AddUpdates(k);
 }
 

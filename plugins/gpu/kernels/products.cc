@@ -103,9 +103,11 @@ struct MatMul {
       const Right right{
           From(y), products.b_size(), p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1, p.conjugate_b, batches,
           storage};
+      S result = storage;
+      if constexpr (std::is_same_v<S, Integer>) result.dtype = z.dtype();
       using Product = TiledProduct<typename S::C, Left, Right, MatrixResult<S>>;
       code =
-          Product(p.m, p.n, p.k, left, right, MatrixResult<S>{To(z), p.m, p.n, storage}).Enqueue(env, products.count());
+          Product(p.m, p.n, p.k, left, right, MatrixResult<S>{To(z), p.m, p.n, result}).Enqueue(env, products.count());
     });
     return code;
   }
@@ -135,6 +137,17 @@ void AddProducts(sdk::KernelTable& k) {
       .Class(WEIR_CLASS_GEMM);
   k.Add<Batched>("BatchMatMul").Restrict("T", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<Batched>("BatchMatMulV2").Restrict("T", kTypes).Class(WEIR_CLASS_GEMM);
+  const auto add = [&](uint32_t operand, uint32_t result) {
+    k.Add<Batched>("BatchMatMulV3")
+        .Restrict("Ta", {operand})
+        .Restrict("Tb", {operand})
+        .Restrict("Tout", {result})
+        .Class(WEIR_CLASS_GEMM);
+  };
+  for (uint32_t dtype = 0; dtype < 64; ++dtype) {
+    if ((kTypes & WEIR_DTYPE_BIT(dtype)) != 0) add(dtype, dtype);
+  }
+  if constexpr (!kShort) add(WEIR_INT8, WEIR_INT32);
 }
 
 }  // namespace weir::gpu

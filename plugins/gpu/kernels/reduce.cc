@@ -2,6 +2,7 @@
 // outputs are few.
 #include "plugins/functors/reduce_plan.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -14,6 +15,7 @@
 namespace weir::gpu {
 namespace {
 
+using functors::Complex;
 using functors::ReducePlan;
 using sdk::AnyInput;
 using sdk::AnyOutput;
@@ -35,6 +37,10 @@ struct Squared {
   template <class C>
   WEIR_HD C operator()(C x) const {
     return x * x;
+  }
+  template <class R>
+  WEIR_HD Complex<R> operator()(Complex<R> x) const {
+    return Complex<R>(x.re * x.re + x.im * x.im);
   }
 };
 
@@ -191,7 +197,7 @@ int32_t ReduceAll(const Env& env, const ReducePlan& plan, S storage, const void*
   return Launch(env, plan.outputs, CombineParts<R, S>{totals, y, parts, plan.reduced, storage});
 }
 
-template <class R, unsigned kKinds>
+template <class R, unsigned kKinds, class Map = Same>
 struct Reduction {
   std::optional<ReducePlan> plan;  // set if the axes are constant
 
@@ -214,7 +220,7 @@ struct Reduction {
     }
     int32_t code = WEIR_OK;
     WithStorage<kKinds>(x.dtype(), [&](auto storage) {
-      code = ReduceAll<R, Same>(env, p, storage, x.data(), y.data(), x.dtype(), scratch.data());
+      code = ReduceAll<R, Map>(env, p, storage, x.data(), y.data(), x.dtype(), scratch.data());
     });
     return code;
   }
@@ -264,6 +270,18 @@ struct HalfSumReducer : functors::SumReducer {
   }
 };
 
+/// The root of a sum, whose imaginary part is 0.
+struct RootSumReducer : functors::SumReducer {
+  template <class T, class A>
+  WEIR_HD static T Give(A total, int64_t) {
+    if constexpr (functors::kIsDeviceComplex<A>) {
+      return T(Complex128(std::sqrt(total.re)));
+    } else {
+      return static_cast<T>(std::sqrt(total));
+    }
+  }
+};
+
 struct L2Loss {
   ReducePlan plan;
 
@@ -296,6 +314,8 @@ void AddReductions(sdk::KernelTable& k) {
   k.Add<Reduction<f::AllReducer, kBools>>("All").Class(WEIR_CLASS_REDUCE);
   k.Add<Reduction<f::AnyReducer, kBools>>("Any").Class(WEIR_CLASS_REDUCE);
   add(k.Add<BiasAddGrad>("BiasAddGrad"), kNumberBits);
+  constexpr unsigned kNormed = kFloats | kComplexes;
+  add(k.Add<Reduction<RootSumReducer, kNormed, Squared>>("EuclideanNorm"), kFloatingBits | kComplexBits);
   add(k.Add<L2Loss>("L2Loss"), kFloatingBits);
 }
 

@@ -322,20 +322,21 @@ void AddRows(sdk::KernelTable& k) {
   Gathers(k.Add<ResourceGatherNd>("ResourceGatherNd")).Restrict("dtype", kMoved);
   Gathers(k.Add<OneHot>("OneHot")).Restrict("T", kMoved);
   constexpr uint64_t kOrdered = kFloatingBits | kIndexBits;
-  AddScatters<Replace, kRowNumbers>(k, "Update", kNumberBits, kNumberBits);
+  constexpr unsigned kReplaced = kRowNumbers | kBools;
+  AddScatters<Replace, kReplaced>(k, "Update", kNumberBits | kBoolBits, kNumberBits | kBoolBits);
   AddScatters<f::Add, kRowNumbers>(k, "Add", kNumberBits, kNumberBits);
   AddScatters<f::Sub, kRowNumbers>(k, "Sub", kNumberBits, kNumberBits);
   AddScatters<f::Mul, kRowNumbers>(k, "Mul", kNumberBits, kNumberBits);
   AddScatters<Divide, kRowNumbers | kUnsigned64>(k, "Div", kNumberBits, kNumberBits);
   AddScatters<Lower, kRowReals>(k, "Min", kOrdered, kRealBits);
   AddScatters<Raise, kRowReals>(k, "Max", kOrdered, kRealBits);
-  AddSlices<Replace, kRowNumbers>(k, "Update", kNumberBits);
+  AddSlices<Replace, kReplaced>(k, "Update", kNumberBits | kBoolBits);
   AddSlices<f::Add, kRowNumbers>(k, "Add", kNumberBits);
   AddSlices<f::Sub, kRowNumbers>(k, "Sub", kNumberBits);
   AddSlices<Lower, kRowReals>(k, "Min", kRealBits);
   AddSlices<Raise, kRowReals>(k, "Max", kRealBits);
   Gathers(k.Add<ScatterNd<f::Add, kRowNumbers>>("ScatterNd")).Restrict("T", kNumberBits);
-  Gathers(k.Add<TensorScatter<Replace, kRowNumbers | kBools>>("TensorScatterUpdate"))
+  Gathers(k.Add<TensorScatter<Replace, kReplaced>>("TensorScatterUpdate"))
       .Restrict("T", kNumberBits | kBoolBits);
   Gathers(k.Add<TensorScatter<f::Add, kRowNumbers>>("TensorScatterAdd")).Restrict("T", kNumberBits);
   Gathers(k.Add<TensorScatter<f::Sub, kRowNumbers>>("TensorScatterSub")).Restrict("T", kNumberBits);

@@ -1,8 +1,8 @@
-// Kernels along one axis: Cumsum, Cumprod, ArgMax, ArgMin, TopK.
+// Kernels along one axis: Cumsum, Cumprod, CumulativeLogsumexp, ArgMax, ArgMin, TopK.
 #include <limits>
 
-#include "plugins/functors/arithmetic.h"
 #include "plugins/functors/operands.h"
+#include "plugins/functors/running.h"
 #include "plugins/functors/top_k.h"
 #include "plugins/gpu/kernels/families.h"
 #include "plugins/gpu/kernels/storage.h"
@@ -31,7 +31,7 @@ struct AlongAxis {
   }
 };
 
-template <bool kProduct, class S>
+template <class Running, class S>
 struct ScanWork {
   Ptr<const char> x;
   Ptr<char> y;
@@ -41,17 +41,17 @@ struct ScanWork {
   WEIR_GPU_FN void operator()(int64_t i) const {
     using C = typename S::C;
     const int64_t first = i / inner * n * inner + i % inner;
-    C total = C(kProduct ? 1 : 0);
+    C total = Running::template None<C>();
     for (int64_t k = 0; k < n; ++k) {
       const int64_t at = first + (reverse ? n - 1 - k : k) * inner;
       const C before = total, value = storage.Load(x.get(), at);
-      total = kProduct ? functors::Product(before, value) : functors::Sum(before, value);
+      total = Running::Join(before, value);
       storage.Store(y.get(), at, exclusive ? before : total);
     }
   }
 };
 
-template <bool kProduct>
+template <class Running, unsigned kKinds>
 struct Scan {
   bool exclusive = false, reverse = false;
 
@@ -74,9 +74,9 @@ struct Scan {
     a.Find(x.shape(), axis);
     if (a.empty) return WEIR_OK;
     int32_t code = WEIR_OK;
-    WithStorage<kFloats | kIntegers | kComplexes>(x.dtype(), [&](auto storage) {
+    WithStorage<kKinds>(x.dtype(), [&](auto storage) {
       code = Launch(env, a.outer * a.inner,
-                    ScanWork<kProduct, decltype(storage)>{From(x), To(y), a.n, a.inner, exclusive, reverse, storage});
+                    ScanWork<Running, decltype(storage)>{From(x), To(y), a.n, a.inner, exclusive, reverse, storage});
     });
     return code;
   }
@@ -237,8 +237,12 @@ struct TopKV2 : Tops {
 }  // namespace
 
 void AddScans(sdk::KernelTable& k) {
-  k.Add<Scan<false>>("Cumsum").Restrict("T", kNumberBits).Class(WEIR_CLASS_SORT);
-  k.Add<Scan<true>>("Cumprod").Restrict("T", kNumberBits).Class(WEIR_CLASS_SORT);
+  constexpr unsigned kNumbers = kFloats | kIntegers | kComplexes;
+  k.Add<Scan<functors::RunningSum, kNumbers>>("Cumsum").Restrict("T", kNumberBits).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<functors::RunningProduct, kNumbers>>("Cumprod").Restrict("T", kNumberBits).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<functors::RunningLogarithm, kFloats>>("CumulativeLogsumexp")
+      .Restrict("T", kFloatingBits)
+      .Class(WEIR_CLASS_SORT, 40);
   k.Add<ArgReduce<true>>("ArgMax")
       .Restrict("T", kRealBits | kBoolBits)
       .Restrict("output_type", {WEIR_INT32, WEIR_INT64, WEIR_INT16, WEIR_UINT16})

@@ -1,6 +1,8 @@
-// Kernels on shapes, whose operands lie in host memory as in TensorFlow: they enqueue nothing.
+// Kernels on shapes and on keys of random generators, whose operands lie in host memory as in TensorFlow: they enqueue
+// nothing.
 #include "plugins/functors/shape_args.h"
 
+#include "plugins/functors/generator_state.h"
 #include "plugins/gpu/kernels/families.h"
 
 namespace weir::gpu {
@@ -23,6 +25,12 @@ void AddShapeArgs(sdk::KernelTable& k) {
       .HostOutputs(1)
       .Class(WEIR_CLASS_CONTROL);
   k.Add<InvertPermutation>("InvertPermutation", kIndexTypes).HostOutputs(1).Class(WEIR_CLASS_CONTROL);
+  const auto seeds = sdk::Attr("Tseed", functors::kSeedTypes);
+  k.Add<functors::KeyCounter>("StatelessRandomGetKeyCounter", seeds).HostOutputs(3).Class(WEIR_CLASS_CONTROL);
+  k.Add<functors::KeyCounterAlgorithm>("StatelessRandomGetKeyCounterAlg", seeds)
+      .HostOutputs(7)
+      .Class(WEIR_CLASS_CONTROL);
+  k.Add<functors::DeviceAlgorithm>("StatelessRandomGetAlg").HostOutputs(1).Class(WEIR_CLASS_CONTROL);
 }
 
 }  // namespace weir::gpu

@@ -2,11 +2,13 @@
 set(WEIR_GPU_KERNEL_HOST_SOURCES kernels/library_products.cc kernels/plugin.cc kernels/shape_args.cc)
 set(WEIR_GPU_KERNEL_SOURCES
   kernels/arrays.cc
+  kernels/bessel.cc
   kernels/binary.cc
   kernels/blocks.cc
   kernels/categorical.cc
   kernels/chosen.cc
   kernels/colours.cc
+  kernels/complex.cc
   kernels/convolutions.cc
   kernels/counting.cc
   kernels/crop.cc
@@ -15,7 +17,9 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/draws.cc
   kernels/eigen_pairs.cc
   kernels/einsum.cc
+  kernels/fourier.cc
   kernels/gru.cc
+  kernels/layouts.cc
   kernels/linalg.cc
   kernels/local_norm.cc
   kernels/lstm.cc
@@ -25,6 +29,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/partition.cc
   kernels/pooling.cc
   kernels/products.cc
+  kernels/projective.cc
   kernels/quantised.cc
   kernels/reduce.cc
   kernels/resize.cc
@@ -41,5 +46,7 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/steps.cc
   kernels/suppress.cc
   kernels/svd.cc
+  kernels/tridiagonal.cc
   kernels/unary.cc
+  kernels/unique.cc
   kernels/updates.cc)

@@ -7,6 +7,7 @@
 
 #include "plugins/functors/sparse_checks.h"
 #include "plugins/gpu/kernels/sorting.h"
+#include "plugins/gpu/kernels/temporary.h"
 #include "sdk/cpp/context.h"
 
 namespace weir::gpu {
@@ -29,20 +30,6 @@ struct AxisNumbers {
     return ctx.error().Unimplemented("sparse tensors with more than ", kMost, " axes");
   }
 };
-
-/// Device memory that lives until the call's work is done.
-template <class T>
-int32_t Take(const sdk::Context& ctx, int64_t n, T** memory) {
-  weir_buf buf{};
-  const uint64_t bytes = std::max<uint64_t>(static_cast<uint64_t>(n) * sizeof(T), 64);
-  const int32_t code = ctx.Temp(bytes, WEIR_SPACE_DEVICE, &buf);
-  *memory = reinterpret_cast<T*>(buf.handle + buf.offset);
-  return code;
-}
-template <class T>
-int32_t TakeSorted(const sdk::Context& ctx, int64_t n, T** memory) {
-  return Take(ctx, n <= 0 ? 1 : SortedLength(n), memory);
-}
 
 /// The parts of a sparse tensor, in device memory but for the shape.
 struct SparseParts {

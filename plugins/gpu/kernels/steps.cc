@@ -22,6 +22,14 @@ inline constexpr size_t kSlotCount = Rule::kSlots.size();
 template <class Rule>
 inline constexpr size_t kNumberCount = Rule::kBefore.size() + Rule::kAfter.size();
 
+/// The types of a rule. As in TensorFlow, three are for complex numbers too.
+template <class Rule>
+inline constexpr unsigned kStepKinds =
+    std::is_same_v<Rule, functors::GradientDescent> || std::is_same_v<Rule, functors::Momentum> ||
+            std::is_same_v<Rule, functors::Adam>
+        ? kFloats | kComplexes
+        : kFloats;
+
 /// One element of the variable, its slots, and the gradient.
 template <class Rule, class S>
 struct StepChange {
@@ -105,7 +113,7 @@ struct Step<Rule, std::index_sequence<A...>, std::index_sequence<B...>, std::ind
     (memory.numbers.push_back(after.data()), ...);
     ((memory.count = count.data()), ...);
     int32_t code = WEIR_OK;
-    WithStorage<kFloats>(grad.dtype(), [&](auto storage) {
+    WithStorage<kStepKinds<Rule>>(grad.dtype(), [&](auto storage) {
       const auto change = ChangeOf<Rule>(memory, flags, storage);
       if constexpr (kSparse) {
         code = (LaunchChangedRows(env, DevicePlaces(places, indices), change, scratch.data()), ...);
@@ -125,13 +133,14 @@ using StepOf = Step<Rule, std::make_index_sequence<Rule::kSlots.size()>, std::ma
 template <class Rule>
 void AddDenseSteps(sdk::KernelTable& k, const std::string& name, double flops) {
   for (const char* prefix : {"Apply", "ResourceApply"}) {
-    AddForVariables<StepOf<Rule, 0>>(k, prefix + name, "T", kFloatingBits).Class(WEIR_CLASS_ELEMENTWISE, flops);
+    AddForVariables<StepOf<Rule, 0>>(k, prefix + name, "T", BitsOf(kStepKinds<Rule>))
+        .Class(WEIR_CLASS_ELEMENTWISE, flops);
   }
 }
 template <class Rule>
 void AddSparseSteps(sdk::KernelTable& k, const std::string& name, double flops) {
   for (const char* prefix : {"SparseApply", "ResourceSparseApply"}) {
-    AddForVariables<StepOf<Rule, 1>>(k, prefix + name, "T", kFloatingBits).Class(WEIR_CLASS_GATHER, flops);
+    AddForVariables<StepOf<Rule, 1>>(k, prefix + name, "T", BitsOf(kStepKinds<Rule>)).Class(WEIR_CLASS_GATHER, flops);
   }
 }
 template <class Rule>

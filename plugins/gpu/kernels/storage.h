@@ -36,6 +36,47 @@ struct Float16 {
   }
 };
 
+/// Real numbers of any floating type, computed in double.
+struct AnyFloat {
+  using C = double;
+  uint32_t dtype = WEIR_INVALID;
+  WEIR_HD C Load(const char* from, int64_t i) const {
+    if (dtype == WEIR_FLOAT32) return reinterpret_cast<const float*>(from)[i];
+    if (dtype == WEIR_FLOAT64) return reinterpret_cast<const double*>(from)[i];
+    return Float16{dtype == WEIR_BFLOAT16}.Load(from, i);
+  }
+  WEIR_HD void Store(char* to, int64_t i, C x) const {
+    if (dtype == WEIR_FLOAT32) {
+      reinterpret_cast<float*>(to)[i] = static_cast<float>(x);
+    } else if (dtype == WEIR_FLOAT64) {
+      reinterpret_cast<double*>(to)[i] = x;
+    } else {
+      Float16{dtype == WEIR_BFLOAT16}.Store(to, i, static_cast<float>(x));
+    }
+  }
+};
+
+/// Complex numbers of floats, or of doubles if `wide`.
+struct AnyComplex {
+  using C = Complex128;
+  bool wide = false;
+
+  template <class View>
+  static AnyComplex Of(const View& view) {
+    return {view.dtype() == WEIR_COMPLEX128};
+  }
+  WEIR_HD C Load(const char* from, int64_t i) const {
+    return wide ? reinterpret_cast<const Complex128*>(from)[i] : C(reinterpret_cast<const Complex64*>(from)[i]);
+  }
+  WEIR_HD void Store(char* to, int64_t i, C x) const {
+    if (wide) {
+      reinterpret_cast<Complex128*>(to)[i] = x;
+    } else {
+      reinterpret_cast<Complex64*>(to)[i] = Complex64(x);
+    }
+  }
+};
+
 /// Integers of any width. The low bits of sums and products do not depend on the width; uint64 is loaded as the int64
 /// with its bits.
 struct Integer {

@@ -486,7 +486,9 @@ struct Svd {
 }  // namespace
 
 void AddSvd(sdk::KernelTable& k) {
-  k.Add<Svd>("Svd").Restrict("T", kFloatBits | kComplexBits).Class(WEIR_CLASS_GEMM, 30);
+  for (const char* op : {"Svd", "BatchSvd"}) {
+    k.Add<Svd>(op).Restrict("T", kFloatBits | kComplexBits).Class(WEIR_CLASS_GEMM, 30);
+  }
 }
 
 }  // namespace weir::gpu

@@ -1,4 +1,6 @@
 // Equality up to a tolerance.
+#include "plugins/functors/approximate_equal_plan.h"
+
 #include <cmath>
 
 #include "plugins/kernels_eigen/dtypes.h"
@@ -8,14 +10,7 @@
 namespace weir::kernels_eigen {
 namespace {
 
-struct ApproximateEqual {
-  float tolerance = 0;
-  int32_t Prepare(sdk::Prep& prep) {
-    tolerance = static_cast<float>(prep.node().Float("tolerance", 1e-5));
-    if (sdk::SameShape(prep.shape(0), prep.shape(1))) return WEIR_OK;
-    return prep.error().InvalidArgument("x and y must be of the same shape. x shape: ", prep.shape(0),
-                                        ". y shape: ", prep.shape(1));
-  }
+struct ApproximateEqual : functors::ApproximateEqualPlan {
   template <class T>
   void Run(sdk::View<const T> x, sdk::View<const T> y, sdk::View<sdk::boolean> z) const {
     const T most = static_cast<T>(tolerance);

@@ -4,9 +4,9 @@
 
 #include <array>
 
+#include "plugins/functors/fourier_plan.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/function_families.h"
-#include "plugins/kernels_eigen/operands.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
@@ -14,36 +14,16 @@ namespace {
 
 using Wide = std::complex<double>;
 
-enum class FourierKind : uint8_t { kComplex, kToHalf, kFromHalf };
+using functors::FourierKind;
 
-/// One transform of `axes` axes takes lengths[0..axes) elements; the arrays hold `in` and `out` elements along them.
-struct FourierPlan {
-  int axes = 1;
-  FourierKind kind = FourierKind::kComplex;
-  bool inverse = false;
-  std::array<int64_t, 3> lengths{}, in{}, out{};
+struct FourierLines : functors::FourierPlan {
   std::array<AnyFourier, 3> transforms;
   int64_t block = 1;  // elements of one transform
   int64_t longest = 1;
 
-  /// The leading axes are of extent 1 where there are fewer than three.
   int32_t Make(sdk::Prep& prep) {
-    const weir_shape &from = prep.shape(0), &to = prep.output(0).shape;
-    const auto rank = static_cast<int64_t>(from.rank);
-    if (rank < axes) {
-      return prep.error().InvalidArgument("Input must have rank of at least ", axes, " but got: ", from);
-    }
-    lengths = in = out = {1, 1, 1};
-    for (int i = 0; i < axes; ++i) {
-      const auto at = static_cast<size_t>(3 - axes + i);
-      in[at] = from.dims[rank - axes + i];
-      out[at] = to.dims[rank - axes + i];
-      lengths[at] = in[at];
-    }
-    if (kind != FourierKind::kComplex) {
-      if (const int32_t code = ReadLengths(prep); code != WEIR_OK) return code;
-    }
-    if (functors::HasNoElements(from)) {  // the lengths may then be arbitrarily large
+    if (const int32_t code = Read(prep); code != WEIR_OK) return code;
+    if (empty) {
       block = 0;
       return WEIR_OK;
     }
@@ -55,28 +35,6 @@ struct FourierPlan {
       work = std::max(work, transforms[i].work());
     }
     prep.Scratch(static_cast<uint64_t>(block + longest + work) * sizeof(Wide));
-    return WEIR_OK;
-  }
-
-  int32_t ReadLengths(const sdk::Prep& prep) {
-    std::vector<int64_t> given;
-    if (const int32_t code = Steering(prep, 1, &given); code != WEIR_OK) return code;
-    if (static_cast<int>(given.size()) != axes || prep.shape(1).rank != 1) {
-      return prep.error().InvalidArgument("fft_length must have shape [", axes, "]");
-    }
-    for (int i = 0; i < axes; ++i) {
-      const auto at = static_cast<size_t>(3 - axes + i);
-      lengths[at] = given[static_cast<size_t>(i)];
-      if (lengths[at] < 0) {
-        return prep.error().InvalidArgument("fft_length[", i, "] must >= 0, but got: ", lengths[at]);
-      }
-      const bool half = kind == FourierKind::kFromHalf && i == axes - 1;
-      const int64_t least = half ? lengths[at] / 2 + 1 : lengths[at];
-      if (in[at] != 0 && in[at] < least) {
-        return prep.error().InvalidArgument("Input dimension ", prep.shape(0).rank - static_cast<uint32_t>(axes - i),
-                                            " must have length of at least ", least, " but got: ", in[at]);
-      }
-    }
     return WEIR_OK;
   }
 
@@ -157,7 +115,7 @@ struct FourierPlan {
 };
 
 template <int kAxes, bool kInverse>
-struct Fourier : FourierPlan {
+struct Fourier : FourierLines {
   int32_t Prepare(sdk::Prep& prep) {
     axes = kAxes;
     inverse = kInverse;
@@ -170,7 +128,7 @@ struct Fourier : FourierPlan {
 };
 
 template <int kAxes, bool kInverse>
-struct RealFourierOp : FourierPlan {
+struct RealFourierOp : FourierLines {
   int32_t Prepare(sdk::Prep& prep) {
     axes = kAxes;
     inverse = kInverse;

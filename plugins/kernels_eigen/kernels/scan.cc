@@ -1,50 +1,15 @@
 // Cumsum, Cumprod and CumulativeLogsumexp along one dimension.
+#include "plugins/functors/running.h"
+
 #include <algorithm>
-#include <cmath>
 #include <complex>
-#include <limits>
-#include <numbers>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
 namespace {
-
-struct RunningSum {
-  template <class C>
-  static C None() {
-    return C(0);
-  }
-  template <class C>
-  static C Join(C total, C x) {
-    return Sum(total, x);
-  }
-};
-struct RunningProduct {
-  template <class C>
-  static C None() {
-    return C(1);
-  }
-  template <class C>
-  static C Join(C total, C x) {
-    return Product(total, x);
-  }
-};
-/// log(e^total + e^x).
-struct RunningLogarithm {
-  template <class C>
-  static C None() {
-    return -std::numeric_limits<C>::infinity();
-  }
-  template <class C>
-  static C Join(C total, C x) {
-    const C most = std::max(total, x), least = std::min(total, x);
-    return least == most ? most + C(std::numbers::ln2) : most + std::log1p(std::exp(least - most));
-  }
-};
 
 template <class Running>
 struct Scan {
@@ -102,9 +67,9 @@ struct Scan {
 }  // namespace
 
 void AddScan(sdk::KernelTable& k) {
-  k.Add<Scan<RunningSum>>("Cumsum", kNumbers).Class(WEIR_CLASS_SORT);
-  k.Add<Scan<RunningProduct>>("Cumprod", kNumbers).Class(WEIR_CLASS_SORT);
-  k.Add<Scan<RunningLogarithm>>("CumulativeLogsumexp", kFloating).Class(WEIR_CLASS_SORT, 40);
+  k.Add<Scan<functors::RunningSum>>("Cumsum", kNumbers).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<functors::RunningProduct>>("Cumprod", kNumbers).Class(WEIR_CLASS_SORT);
+  k.Add<Scan<functors::RunningLogarithm>>("CumulativeLogsumexp", kFloating).Class(WEIR_CLASS_SORT, 40);
 }
 
 }  // namespace weir::kernels_eigen

@@ -1,6 +1,5 @@
 // Random tensors that follow from a seed, or from key and counter, with TensorFlow's numbers; generators in variables.
-#include <iterator>
-
+#include "plugins/functors/generator_state.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
 #include "plugins/kernels_eigen/kernels/row_shuffle.h"
@@ -11,19 +10,14 @@
 namespace weir::kernels_eigen {
 namespace {
 
+using functors::Advance;
+using functors::CheckAlgorithm;
+using functors::CheckState;
 using sdk::Host;
 using sdk::HostIntegers;
 using sdk::Integers;
 using sdk::Prep;
 using sdk::View;
-
-/// Algorithm 2, ThreeFry, has no kernel on TensorFlow's CPU either.
-constexpr int64_t kPhilox = 1, kAnyAlgorithm = 3;
-
-int32_t CheckAlgorithm(const sdk::Error& error, int64_t algorithm) {
-  if (algorithm == kPhilox || algorithm == kAnyAlgorithm) return WEIR_OK;
-  return error.InvalidArgument("Unsupported algorithm id: ", algorithm);
-}
 
 /// Ops whose input 0 is the shape of their output.
 int32_t ExpectShape(const Prep& prep) {
@@ -115,66 +109,6 @@ struct KeyedShuffle : RowShuffle {
   }
 };
 
-void WriteKey(const SeedWords& seed, View<uint64_t> key, View<uint64_t> counter) {
-  const Philox generator = FromSeed(seed);
-  key[0] = generator.key;
-  counter[0] = generator.origin;
-  counter[1] = generator.stream;
-}
-
-struct KeyCounter {
-  int32_t Prepare(Prep& prep) { return CheckSeed(prep, 0); }
-  void Run(SeedWords seed, View<uint64_t> key, View<uint64_t> counter) const { WriteKey(seed, key, counter); }
-};
-
-struct KeyCounterAlgorithm {
-  int32_t Prepare(Prep& prep) { return CheckSeed(prep, 0); }
-  void Run(SeedWords seed, View<uint64_t> key, View<uint64_t> counter, View<int32_t> algorithm) const {
-    WriteKey(seed, key, counter);
-    algorithm[0] = static_cast<int32_t>(kPhilox);
-  }
-};
-
-struct DeviceAlgorithm {
-  void Run(View<int32_t> algorithm) const { algorithm[0] = static_cast<int32_t>(kPhilox); }
-};
-
-/// TensorFlow's name of an element type.
-const char* TypeNameOf(uint32_t dtype) {
-  constexpr const char* kNames[] = {"invalid",    "float",  "double",    "int32",   "uint8",   "int16",
-                                    "int8",       "string", "complex64", "int64",   "bool",    "qint8",
-                                    "quint8",     "qint32", "bfloat16",  "qint16",  "quint16", "uint16",
-                                    "complex128", "half",   "resource",  "variant", "uint32",  "uint64"};
-  return dtype < std::size(kNames) ? kNames[dtype] : "another type";
-}
-
-/// The state [3] of a generator: the counter's lower and upper half, and the key.
-int32_t CheckState(const Prep& prep) {
-  const weir_shape& state = prep.shape(0);
-  if (prep.input(0).dtype != WEIR_INT64) {
-    return prep.error().InvalidArgument("dtype of RNG state variable must be int64, not ",
-                                        TypeNameOf(prep.input(0).dtype));
-  }
-  if (state.rank != 1)
-    return prep.error().InvalidArgument("RNG state must have one and only one dimension, not ", state.rank);
-  if (state.dims[0] < 3) {
-    return prep.error().InvalidArgument("For the Philox algorithm, the size of state must be at least 3; got ",
-                                        state.dims[0]);
-  }
-  for (const uint32_t i : {1u, 2u}) {
-    if (prep.shape(i).rank == 0) continue;
-    return prep.error().InvalidArgument("input ", i, " (0-based) must have shape [], not ", prep.shape(i));
-  }
-  return WEIR_OK;
-}
-
-/// 256 blocks for each of `delta` samples, modulo 2^64.
-void Advance(int64_t* state, uint64_t delta) {
-  const auto low = static_cast<uint64_t>(state[0]), moved = low + delta * 256;
-  state[0] = static_cast<int64_t>(moved);
-  state[1] = static_cast<int64_t>(static_cast<uint64_t>(state[1]) + (moved < low ? 1 : 0));
-}
-
 /// A generator's variable. It may have any type until CheckState has seen it: a parameter for int64 would refuse others
 /// as a fault of the plugin.
 using Generator = sdk::VariableBuffer<void>;
@@ -219,9 +153,10 @@ void AddStatelessRandom(sdk::KernelTable& k) {
   k.Add<Keyed<FullIntegers>>("StatelessRandomUniformFullIntV2", kWide).Class(WEIR_CLASS_RNG, 4);
   k.Add<KeyedIntegers>("StatelessRandomUniformIntV2", kWide).Class(WEIR_CLASS_RNG, 4);
   k.Add<KeyedShuffle>("StatelessShuffle").Restrict("T", kPlainSet).Class(WEIR_CLASS_GATHER);
-  k.Add<KeyCounter>("StatelessRandomGetKeyCounter").Class(WEIR_CLASS_RNG);
-  k.Add<KeyCounterAlgorithm>("StatelessRandomGetKeyCounterAlg").Class(WEIR_CLASS_RNG);
-  k.Add<DeviceAlgorithm>("StatelessRandomGetAlg").Class(WEIR_CLASS_RNG);
+  const auto seeds = sdk::Attr("Tseed", functors::kSeedTypes);
+  k.Add<functors::KeyCounter>("StatelessRandomGetKeyCounter", seeds).Class(WEIR_CLASS_RNG);
+  k.Add<functors::KeyCounterAlgorithm>("StatelessRandomGetKeyCounterAlg", seeds).Class(WEIR_CLASS_RNG);
+  k.Add<functors::DeviceAlgorithm>("StatelessRandomGetAlg").Class(WEIR_CLASS_RNG);
   k.Add<ReadAndSkip>("RngReadAndSkip").Class(WEIR_CLASS_RNG);
   k.Add<Skip>("RngSkip").Class(WEIR_CLASS_RNG);
 }

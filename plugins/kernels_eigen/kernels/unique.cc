@@ -1,4 +1,6 @@
 // UniqueV2, UniqueWithCounts and UniqueWithCountsV2: distinct slices along an axis.
+#include "plugins/functors/unique_axis.h"
+
 #include <algorithm>
 #include <concepts>
 #include <unordered_map>
@@ -12,7 +14,6 @@ namespace weir::kernels_eigen {
 namespace {
 
 using sdk::Context;
-using sdk::Integers;
 using sdk::View;
 
 /// What is compared: -0 equals 0, and a NaN equals nothing, not even itself.
@@ -72,7 +73,7 @@ struct UniqueSlices {
     View<const T> x;
     if (const int32_t code = ctx.Input(0, &x); code != WEIR_OK) return code;
     int64_t axis = 0;
-    if (const int32_t code = ReadAxis(ctx, x.rank(), &axis); code != WEIR_OK) return code;
+    if (const int32_t code = functors::ReadUniqueAxis(ctx, kAxis, x.rank(), &axis); code != WEIR_OK) return code;
     const auto along = static_cast<uint32_t>(axis);
     Slices<T> slices;
     slices.data = x.data();
@@ -90,23 +91,6 @@ struct UniqueSlices {
   }
 
  private:
-  int32_t ReadAxis(Context& ctx, uint32_t rank, int64_t* axis) const {
-    Integers given;
-    if constexpr (kAxis) {
-      if (const int32_t code = ctx.Input(1, &given); code != WEIR_OK) return code;
-      if (given.rank() != 1) return ctx.error().InvalidArgument("axis expects a 1D vector.");
-      if (given.size() > 1) {
-        return ctx.error().InvalidArgument("axis does not support input tensors larger than 1 elements");
-      }
-    }
-    if (!kAxis || given.size() == 0) {
-      return rank == 1 ? int32_t{WEIR_OK} : ctx.error().InvalidArgument("unique expects a 1D vector.");
-    }
-    *axis = given[0] < 0 ? given[0] + rank : given[0];
-    if (*axis >= 0 && *axis < rank) return WEIR_OK;
-    return ctx.error().InvalidArgument("axis has to be between [0, ", rank, ")");
-  }
-
   template <class T, class I>
   static int32_t Find(Context& ctx, const View<const T>& x, uint32_t axis, const Slices<T>& slices) {
     View<I> positions;

@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/tensor/number.h"
 #include "tools/weir/cases/case_values.h"
+#include "tools/weir/cases/fourier_references.h"
 #include "tools/weir/cases/window_references.h"
 
 namespace weir::cases {
@@ -330,7 +331,7 @@ Result<Tensor> ReferenceOf(const OpCase& c, const Shape& shape) {
     First(c, op == "ArgMax" ? 1 : -1, y);
   } else if (op == "Softmax" || op == "LogSoftmax") {
     Softmax(c, op == "LogSoftmax", y);
-  } else if (op == "MatMul" || op == "BatchMatMul" || op == "BatchMatMulV2") {
+  } else if (op == "MatMul" || op == "BatchMatMul" || op == "BatchMatMulV2" || op == "BatchMatMulV3") {
     Product(c, 0, y);
   } else if (op == "_ApplyGradientDescentMatMul") {
     ProductStep(c, y);
@@ -338,7 +339,7 @@ Result<Tensor> ReferenceOf(const OpCase& c, const Shape& shape) {
     Transpose(c, y);
   } else if (op == "AddN") {
     AddUp(c, y);
-  } else if (!ConvolutionReference(c, y) && !Elementwise(c, y)) {
+  } else if (!ConvolutionReference(c, y) && !FourierReference(c, y) && !Elementwise(c, y)) {
     return Unimplemented("op {} has no reference", op);
   }
   return y;
