@@ -516,7 +516,7 @@ Status NgramsOf(kernel::BuiltinCall& call, const NgramForm& form) {
   std::vector<std::string> ngrams;
   std::vector<T> ends;
   for (size_t i = 0; i < splits.size(); ++i) {
-    if (i > 0) {
+    if (i > 0 && !data.empty()) {  // without any text there is no padding either, as in TensorFlow
       const auto begin = static_cast<size_t>(splits[i - 1]), end = static_cast<size_t>(splits[i]);
       form.Append(data.subspan(begin, end - begin), ngrams);
     }

@@ -1,5 +1,6 @@
 // Summaries of sounds and tensors.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/base/errors.h"
@@ -27,13 +28,13 @@ Status SoundSummary(kernel::BuiltinCall& call, float rate) {
   if (sounds > 0 && (channels < 1 || channels > 0x7fff)) {
     return InvalidArgument("num_channels must be in (0, 2^15), got: {}", channels);
   }
-  if (sounds > 0 && frames == 0) return InvalidArgument("num_frames must be positive.");
+  const auto whole_rate = static_cast<uint64_t>(std::max(1L, std::lrint(rate)));
   io::SummaryBuilder summary;
   for (int64_t i = 0; i < sounds; ++i) {
     const auto size = static_cast<size_t>(frames * channels);
     io::SoundFile sound{rate, channels, frames, {}};
     WEIR_ASSIGN(sound.wav,
-                WavFile(audio.subspan(static_cast<size_t>(i) * size, size), channels, static_cast<uint64_t>(rate)));
+                WavFile(audio.subspan(static_cast<size_t>(i) * size, size), channels, whole_rate));
     summary.AddAudio(most > 1 ? fmt::format("{}/audio/{}", tags[0], i) : fmt::format("{}/audio", tags[0]),
                      std::move(sound));
   }

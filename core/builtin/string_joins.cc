@@ -176,7 +176,6 @@ Status UnsortedSegmentJoin(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(Tensor made, Tensor::Make(DType::kString, out_shape));
   const std::span<std::string> out = made.mutable_as<std::string>();
   const int64_t row = segments == 0 ? 0 : out_shape.elements() / segments;
-  std::vector<bool> begun(out.size());
   for (int64_t i = 0; i < ids.elements(); ++i) {
     const int64_t id = ElementAsInt(ids, i);
     if (id < 0 || id >= segments) {
@@ -184,8 +183,7 @@ Status UnsortedSegmentJoin(kernel::BuiltinCall& call) {
     }
     for (int64_t k = 0; k < row; ++k) {
       const auto to = static_cast<size_t>(id * row + k);
-      if (begun[to]) out[to] += separator;
-      begun[to] = true;
+      if (!out[to].empty()) out[to] += separator;  // none behind empty texts, as in TensorFlow
       out[to] += texts[static_cast<size_t>(i * row + k)];
     }
   }

@@ -56,9 +56,18 @@ Result<Encoding> OutputEncoding(const kernel::BuiltinCall& call) {
   return *encoding;
 }
 
-/// Adds a code point that may be a surrogate, which no encoding can hold.
+/// Adds a code point that may be a surrogate, which UTF-8 cannot hold.
 void AppendAny(char32_t c, Encoding encoding, std::string* text) {
-  Append(IsScalarValue(c) ? c : kReplacement, encoding, text);
+  Append(encoding == Encoding::kUtf8 && !IsScalarValue(c) ? kReplacement : c, encoding, text);
+}
+
+/// Adds a code point; two halves of a surrogate pair become one, since TensorFlow's texts are UTF-16.
+void AddPoint(char32_t c, std::u32string* points) {
+  if (c >= 0xdc00 && c < 0xe000 && !points->empty() && points->back() >= 0xd800 && points->back() < 0xdc00) {
+    points->back() = 0x10000 + ((points->back() - 0xd800) << 10) + (c - 0xdc00);
+  } else {
+    points->push_back(c);
+  }
 }
 
 Status UnicodeTranscode(kernel::BuiltinCall& call) {
@@ -70,6 +79,7 @@ Status UnicodeTranscode(kernel::BuiltinCall& call) {
     std::string out;
     CodePoints points(text, from);
     for (std::optional<CodePoint> point; (point = points.Next());) {
+      if (repair.strict && repair.controls && point->value < 0x20) point->valid = false;  // not so in UnicodeDecode
       const Result<std::optional<char32_t>> kept = repair(*point);
       if (!kept.ok()) fault = kept.status();
       if (kept.ok() && *kept) AppendAny(**kept, to, &out);
@@ -153,6 +163,7 @@ Status UnicodeEncode(kernel::BuiltinCall& call) {
   for (size_t i = 0; i < out.size(); ++i) {
     const auto begin = static_cast<size_t>(ElementAsInt(splits, static_cast<int64_t>(i)));
     const auto end = static_cast<size_t>(ElementAsInt(splits, static_cast<int64_t>(i) + 1));
+    std::u32string points;
     for (size_t k = begin; k < end; ++k) {
       const bool good = IsCharacter(values[k]);
       if (!good && repair.strict) {
@@ -160,8 +171,9 @@ Status UnicodeEncode(kernel::BuiltinCall& call) {
       }
       const bool in_range = values[k] >= 0 && values[k] <= 0x10ffff;
       if (!good && repair.ignore && !in_range) continue;
-      AppendAny(good || repair.ignore ? static_cast<char32_t>(values[k]) : repair.replacement, encoding, &out[i]);
+      AddPoint(good || repair.ignore ? static_cast<char32_t>(values[k]) : repair.replacement, &points);
     }
+    for (const char32_t point : points) AppendAny(point, encoding, &out[i]);
   }
   call.outputs[0] = std::move(made);
   return Status();

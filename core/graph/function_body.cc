@@ -77,6 +77,7 @@ class BodyBuilder {
     WEIR_ASSIGN(body_.signature, op::Expand(attrs_));
     WEIR_TRY(AddArguments());
     WEIR_TRY(AddNodes());
+    DropForeignColocations();
     for (size_t i = 0; i < static_cast<size_t>(def_.node_def_size()); ++i) {
       WEIR_TRY(AddInputs(def_.node_def(static_cast<int>(i)), *nodes_[i]));
     }
@@ -134,6 +135,24 @@ class BodyBuilder {
       WEIR_TRY(ListOutputs(node, named->second.outputs));
     }
     return {};
+  }
+
+  /// Removes the parts "loc:@x" of `_class` whose x is no node of the body, which TensorFlow ignores in functions: its
+  /// gradients of loops name nodes of the loop itself.
+  void DropForeignColocations() {
+    constexpr std::string_view kLocation = "loc:@";
+    const auto is_foreign = [&](std::string_view text) {
+      if (!text.starts_with(kLocation)) return false;
+      const auto found = named_.find(text.substr(kLocation.size()));
+      if (found == named_.end()) return true;
+      return found->second.is_argument && found->second.outputs[0].count != 1;
+    };
+    for (tf::NodeDef* const node : nodes_) {
+      const auto attr = node->mutable_attr()->find("_class");
+      if (attr == node->mutable_attr()->end() || !attr->second.has_list()) continue;
+      auto& names = *attr->second.mutable_list()->mutable_s();
+      names.erase(std::remove_if(names.begin(), names.end(), is_foreign), names.end());
+    }
   }
 
   Status ListOutputs(const tf::NodeDef& node, std::vector<Values>& outputs) const {

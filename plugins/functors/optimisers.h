@@ -16,6 +16,7 @@ namespace weir::functors {
 /// Attributes of any of the ops.
 struct StepFlags {
   bool nesterov = false, update_slots = true, multiply_linear = false;
+  bool rows = false;  // the gradient is one of rows of the variable
 };
 
 template <size_t n>
@@ -253,7 +254,9 @@ struct FtrlRule {
     const C scale = flags.multiply_linear ? lr : C(1), over = flags.multiply_linear ? C(1) : lr;
     s[1] += gradient * scale - (behind - before) / over * var;
     const C l1 = p[1] * scale, quadratic = behind / over + C(2) * p[2] * scale;
-    var = std::fabs(s[1]) > l1 ? (SignOf(s[1]) * l1 - s[1]) / quadratic : C(0);
+    // As in TensorFlow, a NaN stays one in rows and becomes 0 in whole variables.
+    const C inside = flags.rows ? s[1] - s[1] : C(0);
+    var = std::fabs(s[1]) > l1 ? (SignOf(s[1]) * l1 - s[1]) / quadratic : inside;
     s[0] = sum;
   }
   template <class C>
@@ -278,6 +281,7 @@ int32_t PrepareStep(const sdk::Prep& prep, StepFlags* flags, Places* places) {
   flags->nesterov = prep.node().Bool("use_nesterov");
   flags->update_slots = prep.node().Bool("update_slots", true);
   flags->multiply_linear = prep.node().Bool("multiply_linear_by_lr");
+  flags->rows = kSparse;
   const sdk::Error& error = prep.error();
   uint32_t at = 1;
   int32_t code = WEIR_OK;

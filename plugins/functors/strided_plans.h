@@ -59,7 +59,9 @@ class Selection {
     for (uint32_t i = 0; i < 3; ++i) {
       if (const int32_t code = Steering(prep, first + i, operands[i]); code != WEIR_OK) return code;
     }
-    if (begin_.size() != end_.size() || begin_.size() != strides_.size()) {
+    bool vectors = true;
+    for (uint32_t i = 0; i < 3; ++i) vectors = vectors && prep.shape(first + i).rank == 1;
+    if (!vectors || begin_.size() != end_.size() || begin_.size() != strides_.size()) {
       return prep.error().InvalidArgument(
           "Expected begin, end, and strides to be 1D equal size tensors, but got shapes ", prep.shape(first), ", ",
           prep.shape(first + 1), ", and ", prep.shape(first + 2), " instead.");

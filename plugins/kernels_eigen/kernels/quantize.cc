@@ -202,9 +202,10 @@ struct Dequantize {
         line.first = low;
         break;
       case QuantMode::kMinFirst:
-        line.shift = static_cast<float>(-kLeast<T>);
+        // The least integer is subtracted after the product: sums with it would round small integers away.
         line.step = static_cast<float>(static_cast<double>(high - low) / (kIntegers<T> - 1));
         line.first = high == low ? low : std::round(low / line.step) * line.step;
+        line.first -= static_cast<float>(kLeast<T>) * line.step;
         break;
       case QuantMode::kScaled: {
         const auto first = static_cast<float>(kLeast<T> + (narrow ? 1 : 0)), last = static_cast<float>(kMost<T>);

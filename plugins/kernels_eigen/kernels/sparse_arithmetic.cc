@@ -83,7 +83,7 @@ double Magnitude(C x) {
   }
 }
 
-/// The sum of two sparse tensors, without entries below a threshold.
+/// The sum of two sparse tensors, without sums of two entries below a threshold. Entries of one of them alone stay.
 struct SparseAdd {
   uint32_t real = WEIR_FLOAT32;
 
@@ -103,14 +103,16 @@ struct SparseAdd {
     std::vector<int64_t> entries;
     std::vector<T> values;
     const auto keep = [&](std::span<const int64_t> entry, const T& value) {
-      if (!(Magnitude(static_cast<sdk::Compute<T>>(value)) >= least)) return;
       entries.insert(entries.end(), entry.begin(), entry.end());
       values.push_back(value);
     };
     MergeEntries(
         a.indices, b.indices, [&](int64_t i) { keep(a.At(i), a.values[i]); },
         [&](int64_t j) { keep(b.At(j), b.values[j]); },
-        [&](int64_t i, int64_t j) { keep(a.At(i), static_cast<T>(Sum(a.values[i], b.values[j]))); });
+        [&](int64_t i, int64_t j) {
+          const T sum = static_cast<T>(Sum(a.values[i], b.values[j]));
+          if (Magnitude(static_cast<sdk::Compute<T>>(sum)) >= least) keep(a.At(i), sum);
+        });
     if (const int32_t code = WriteEntries(ctx, 0, entries, static_cast<int64_t>(values.size()), a.shape.size());
         code != WEIR_OK) {
       return code;
@@ -305,13 +307,6 @@ struct SparseDense {
     if (const int32_t code = x.Read(ctx, 0); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(3, &dense); code != WEIR_OK) return code;
     if (const int32_t code = Check(ctx.error(), x, dense.shape()); code != WEIR_OK) return code;
-    if constexpr (std::is_integral_v<T>) {
-      const T* all = dense.data();
-      if (Operation::kDivides && std::find(all, all + dense.size(), T(0)) != all + dense.size()) {
-        return ctx.error().InvalidArgument("SparseDenseCwiseDiv cannot divide by zero,",
-                                           "but input dense tensor contains zero");
-      }
-    }
     View<T> output;
     if (const int32_t code = ctx.Output(0, x.values.shape(), &output); code != WEIR_OK) return code;
     using C = sdk::Compute<T>;
@@ -325,6 +320,12 @@ struct SparseDense {
       }
       int64_t at = 0;
       for (size_t d = 0; d < dims.size(); ++d) at += dims[d] == 1 ? 0 : entry[shift + d] * steps[d];
+      if constexpr (std::is_integral_v<T>) {
+        if (Operation::kDivides && dense[at] == T(0)) {
+          return ctx.error().InvalidArgument("SparseDenseCwiseDiv cannot divide by zero,",
+                                             "but input dense tensor contains zero");
+        }
+      }
       output[i] = static_cast<T>(Operation()(static_cast<C>(x.values[i]), static_cast<C>(dense[at])));
     }
     return WEIR_OK;

@@ -164,6 +164,20 @@ TEST(FunctionBodies, BindAttributesOnceForEachChoice) {
   EXPECT_EQ((*ints)->graph.Find("n")->output_types()[0], DType::kInt32);
 }
 
+TEST(FunctionBodies, ColocationsWithNodesOfOtherFunctionsAreDropped) {
+  const op::AttrValue classes(std::vector<std::string>{"loc:@elsewhere", "loc:@n", "loc:@x", "tag"});
+  FunctionLine f = Negate();
+  f.nodes.push_back({"m", "Neg", {"x"}, {{"T", op::AttrPlaceholder{"T"}}, {"_class", classes}}});
+  const Result<Definition> graph = MakeGraph({}, {f});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  FunctionBodies bodies(*graph);
+  const Result<const FunctionBody*> body = bodies.Get(Ref("f", kFloat));
+  ASSERT_TRUE(body.ok()) << body.status().ToString();
+  const op::AttrValue* const left = (*body)->graph.Find("m")->attrs().Find("_class");
+  ASSERT_NE(left, nullptr);
+  EXPECT_EQ(*left->get<std::vector<std::string>>(), (std::vector<std::string>{"loc:@n", "loc:@x", "tag"}));
+}
+
 TEST(FunctionBodies, ListsOfArgumentsAndResults) {
   // Two results of one node under one name, one of them alone, a nested function's attribute, nodes out of order.
   const FunctionLine f = {
