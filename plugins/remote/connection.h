@@ -88,7 +88,7 @@ struct ConnectionOptions {
   bool body_crc = true;
 };
 
-class Connection final : public FrameSink, public std::enable_shared_from_this<Connection> {
+class Connection final : public FrameSink, public Source, public std::enable_shared_from_this<Connection> {
  public:
   static constexpr std::chrono::milliseconds kHelloLimit{5000};
   static constexpr size_t kMostStreams = 65536;
@@ -148,6 +148,7 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
   std::optional<size_t> Receive(std::span<std::byte> first, std::span<std::byte> second);
   bool Begins(std::byte first);
   std::span<std::byte> Direct();
+  bool Look() override;
   void Ended(const std::string& reason);
   void Queue(Outgo frame);
   void Pump();
@@ -169,6 +170,7 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
 
   void SendBodies(const std::shared_ptr<Stream>& stream, Outgo frame, std::vector<weir_bytes> bodies);
   void StopSending(Stream& stream);
+  void TakeReady();
   void Drop(const std::shared_ptr<Stream>& stream);
   WireError TakeHandshake(const FrameHeader& header, std::string_view meta);
   WireError TakeHead(const FrameHeader& header, std::string_view meta);
@@ -200,7 +202,8 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
 
   bool open_ = false, failed_ = false, draining_ = false;
   bool reading_ = false, writing_ = false, pumping_ = false, closed_ = false, lingering_ = false;
-  bool begun_ = false;  // bytes have come
+  bool begun_ = false;      // bytes have come
+  uint64_t receives_ = 0;   // how often
   std::map<uint32_t, std::shared_ptr<Stream>> streams_;
   uint32_t last_stream_ = 0;
 

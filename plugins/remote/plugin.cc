@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <thread>
 
 #include "plugins/remote/channel.h"
 #include "plugins/remote/io.h"
@@ -257,9 +258,9 @@ constexpr weir_option_spec kPoll = {sizeof(weir_option_spec),
                                     0,
                                     1,
                                     Str("poll_us"),
-                                    Str("Time in us that the thread of the sockets looks for more messages before it "
-                                        "sleeps; needs a core of its own. 0: it sleeps at once."),
-                                    {Str("poll_us"), WEIR_VALUE_INT, 0, {.i = 0}},
+                                    Str("Longest time in us that a thread looks for messages before it sleeps, where "
+                                        "they have come that soon lately. 0: it sleeps at once."),
+                                    {Str("poll_us"), WEIR_VALUE_INT, 0, {.i = kUsualPollUs}},
                                     0,
                                     100000};
 constexpr const weir_option_spec* kOptions[] = {&kBodyCrc, &kSharedMemory, &kPoll};
@@ -273,7 +274,9 @@ struct Sockets {
   static int32_t Start(const weir::sdk::Options& options, const Error&) {
     body_crc = options.Bool("body_crc", true);
     share_memory = options.Bool("shared_memory", true);
-    Io::Get().PollFor(std::chrono::microseconds(options.Int("poll_us", 0)));
+    // With one CPU, who looks for a message of this machine keeps it from being sent.
+    const int64_t poll_us = std::thread::hardware_concurrency() == 1 ? 0 : options.Int("poll_us", kUsualPollUs);
+    Io::Get().PollFor(std::chrono::microseconds(poll_us));
     return WEIR_OK;
   }
   static void Stop() { Io::Get().Stop(); }
@@ -283,3 +286,4 @@ struct Sockets {
 }  // namespace weir_remote
 
 WEIR_PLUGIN("remote", "0.1.0", "weir", "", weir_remote::Sockets)
+constexpr int64_t kUsualPollUs = 200;
