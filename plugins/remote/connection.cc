@@ -479,6 +479,12 @@ void Connection::ReplyError(const std::shared_ptr<Stream>& stream, const WireErr
   Drop(stream);
 }
 
+void Connection::Tell(const std::shared_ptr<Stream>& stream, Told message) {
+  const auto found = streams_.find(stream->id_);
+  if (failed_ || found == streams_.end() || found->second != stream) return;
+  Queue({FrameType::kTell, stream->id_, std::move(message.head), std::move(message.body)});
+}
+
 void Connection::Cancel(const std::shared_ptr<Stream>& stream) {
   const auto found = streams_.find(stream->id_);
   if (found == streams_.end() || found->second != stream) return;

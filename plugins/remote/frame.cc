@@ -100,7 +100,7 @@ uint32_t ExtendCrcByTables(uint32_t crc, const std::byte* at, size_t count) {
 
 bool MayHaveBody(const FrameHeader& header) {
   return header.is(FrameType::kRequest) || header.is(FrameType::kResponse) || header.is(FrameType::kData) ||
-         header.type > kLastFrameType;
+         header.is(FrameType::kTell) || header.type > kLastFrameType;
 }
 
 std::span<const std::byte> BytesOf(std::string_view text) {
