@@ -136,28 +136,21 @@ class Liveness {
   Time heard_, pinged_;
 };
 
-/// Whether a thread that waits for messages looks for them for a while before it sleeps: only where they have come that
-/// soon lately, and nobody else needs its CPU.
+/// Whether a thread that waits for messages looks for them for a while before it sleeps: only where the latest ones have
+/// come that soon.
 class Patience {
  public:
   using Time = std::chrono::nanoseconds;
-  /// A thread that looks and is held up for longer shares its CPU. A sleeping thread would be woken at once.
-  static constexpr Time kHeldUp = std::chrono::microseconds(100);
 
   bool looks() const { return score_ >= kEnough; }
   /// A message came after so long; `most` is the longest time to look.
   void Came(Time waited, Time most) {
-    if (waited <= most) score_ = std::min(score_ + 1, kMost);
-    else if (score_ > 0) score_ = std::max(score_ - kLate, 0);
-  }
-  /// A look took so long, and nothing had come.
-  void Looked(Time took) {
-    if (took > kHeldUp) score_ = kShared;
+    score_ = waited <= most ? std::min(score_ + 1, kMost) : std::max(score_ - kLate, 0);
   }
 
  private:
-  static constexpr int kEnough = 2, kMost = 4, kLate = 2, kShared = -32;
-  int score_ = 0;  // of the latest waits
+  static constexpr int kEnough = 2, kMost = 4, kLate = 2;
+  int score_ = 0;
 };
 
 /// The waits between attempts to connect: 50 ms, doubled to 2 s, each shortened at random by up to a half.

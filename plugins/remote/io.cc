@@ -179,10 +179,7 @@ void Io::ReceiveSome(Wait& wait, Clock::time_point now, Clock::time_point end) {
   const std::chrono::microseconds most(poll_us_.load(std::memory_order_relaxed));
   const uint64_t before = came_.load(std::memory_order_relaxed);
   if (wait.patience.looks() && now - wait.since < most) {
-    if (!Look()) {
-      std::this_thread::yield();  // others may have no CPU but this one
-      wait.patience.Looked(Clock::now() - now);
-    }
+    if (!Look()) std::this_thread::yield();  // others may have no CPU but this one
   } else if (end == Clock::time_point::max()) {
     context_.run_one();
   } else {

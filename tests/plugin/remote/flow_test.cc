@@ -150,20 +150,6 @@ TEST(Patience, LateMessagesAmongFewSoonOnesCostNoLook) {
   }
 }
 
-TEST(Patience, AThreadThatIsHeldUpSleepsForManyMessages) {
-  Patience patience;
-  for (int i = 0; i < 10; ++i) patience.Came(microseconds(1), kMostLook);
-  patience.Looked(microseconds(99));
-  EXPECT_TRUE(patience.looks());
-  patience.Looked(microseconds(3000));
-  int slept = 0;
-  for (; !patience.looks() && slept < 1000; ++slept) {
-    patience.Came(microseconds(slept % 4 == 0 ? 5000 : 1), kMostLook);  // late ones do not count
-  }
-  EXPECT_GT(slept, 30);
-  EXPECT_LT(slept, 100);
-}
-
 TEST(Backoff, WaitsDoubleUpToTwoSeconds) {
   Backoff backoff(42);
   int64_t most = 50;
