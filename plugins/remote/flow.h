@@ -136,8 +136,8 @@ class Liveness {
   Time heard_, pinged_;
 };
 
-/// Whether a thread that waits for messages looks for them for a while before it sleeps: only where the latest ones have
-/// come that soon.
+/// Whether a thread that waits for messages looks for them for a while before it sleeps: only where the latest ones
+/// have come that soon.
 class Patience {
  public:
   using Time = std::chrono::nanoseconds;
