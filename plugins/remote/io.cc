@@ -166,7 +166,7 @@ void Io::Came(const std::shared_ptr<Source>& source) {
 /// ones, which takes as long as a message.
 bool Io::Look() {
   constexpr uint64_t kAllAt = 4;  // how many looks ask the sources alone
-  if (++looks_ % kAllAt == 0) return context_.poll_one() > 0;
+  if (++looks_ % kAllAt == 0 || posted_ > 0) return context_.poll_one() > 0;
   const Inside inside(*this);
   return std::any_of(latest_.begin(), latest_.end(), [](const std::weak_ptr<Source>& latest) {
     const std::shared_ptr<Source> source = latest.lock();
