@@ -297,6 +297,7 @@ Result<std::unique_ptr<LocalWorker::Call>> LocalWorker::Admit(StepRequest& reque
     }
     call->part = part->second;
     WEIR_ASSIGN(call->step, FindStep(request.session, request.step));
+    for (std::shared_ptr<const StepLink>& link : request.links) call->step->rendezvous->Link(std::move(link));
     return Status();
   };
   if (Status status = admit(); !status.ok()) {
@@ -482,6 +483,15 @@ void LocalWorker::SendTensor(const TransferRequest& request, runtime::Message me
                : FindStep(request.session, request.step);
   }
   done(step.ok() ? (*step)->rendezvous->Take(request.key, std::move(message)) : step.status());
+}
+
+Status LocalWorker::TakeValue(const TransferRequest& request, runtime::Message message) {
+  std::shared_ptr<Step> step;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    WEIR_ASSIGN(step, FindStep(request.session, request.step));
+  }
+  return step->rendezvous->Take(request.key, std::move(message));
 }
 
 const TaskName& LocalWorker::NameIn(const WorkerSessionSpec& spec) const {

@@ -50,6 +50,7 @@ class LocalWorker final : public Worker {
   void RecvTensor(const TransferRequest& request, runtime::Rendezvous::Received received) override;
   /// Only in sessions of masters that know the task by another name (WorkerSessionSpec::known_as).
   void SendTensor(const TransferRequest& request, runtime::Message message, SendDone done) override;
+  Status TakeValue(const TransferRequest& request, runtime::Message message) override;
   Status CancelStep(uint64_t session, uint64_t step, const Status& why) override;
   Status CleanupStep(uint64_t session, uint64_t step) override;
   Status ResetContainers(const std::vector<std::string>& containers) override;

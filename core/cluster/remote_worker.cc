@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/cluster/ranks.h"
+#include "core/cluster/step_link.h"
 #include "core/cluster/step_traces.h"
 #include "core/runtime/cancellation.h"
 
@@ -47,11 +48,18 @@ class TensorCall final : public WireCall {
 
   const OutgoingTensors& sent() const { return sent_; }
   void SetForgotten(std::shared_ptr<std::atomic<bool>> forgotten) { forgotten_ = std::move(forgotten); }
+  void SetLink(std::shared_ptr<const StepLink> link) { link_ = std::move(link); }
 
   Status Place(std::string_view meta, std::span<const uint64_t> sizes, void** to) override {
     WEIR_ASSIGN(reply_, DecodeReply(meta));
     WEIR_ASSIGN(tensors_, IncomingTensors::Make(reply_.tensors, sizes, ByteBudget::OfProcess()));
     for (size_t i = 0; i < tensors_.size(); ++i) to[i] = tensors_.to(i);
+    return Status();
+  }
+  Status Told(uint32_t method, std::string_view meta, std::span<const uint64_t> sizes, const void* body) override {
+    if (link_ == nullptr) return WireCall::Told(method, meta, sizes, body);
+    WEIR_ASSIGN(CameValue came, DecodeValue(method, meta, sizes, body, ByteBudget::OfProcess()));
+    link_->taken(came.key, std::move(came.message));
     return Status();
   }
   void Done(const Status& status) override {
@@ -67,6 +75,7 @@ class TensorCall final : public WireCall {
   WireReply reply_;
   IncomingTensors tensors_;
   std::shared_ptr<std::atomic<bool>> forgotten_;  // may be null
+  std::shared_ptr<const StepLink> link_;          // may be null
   const Ended ended_;
 };
 
@@ -296,6 +305,8 @@ void RemoteWorker::RunStep(StepRequest request, StepDone done) {
   wire.alone = request.alone;
   wire.trace = request.trace;
   wire.forget = request.forgotten != nullptr;
+  const std::shared_ptr<StepLink> link = channel_->tells() ? std::move(request.link) : nullptr;
+  if (link != nullptr) wire.link = link->own;
   Result<OutgoingTensors> feeds = OutgoingTensors::Make(std::move(request.feeds));
   if (!feeds.ok()) return done(feeds.status());
   wire.tensors = feeds->heads();
@@ -306,8 +317,14 @@ void RemoteWorker::RunStep(StepRequest request, StepDone done) {
       *std::move(feeds), fmt::format("part {} of step {:x}{}", wire.part, wire.step, InTask()),
       [shared](Result<std::vector<Tensor>> fetches, bool) { (*shared)(std::move(fetches)); });
   call->SetForgotten(std::move(request.forgotten));
+  call->SetLink(link);
   const Bodies bodies = call->sent().bodies();
-  channel_->Start(std::move(call), wire.method, *meta, bodies, 0, request.deadline);
+  const uint64_t number = channel_->Start(std::move(call), wire.method, *meta, bodies, 0, request.deadline);
+  if (link == nullptr) return;
+  link->send = [channel = channel_, number](std::string_view key, const runtime::Message& message) {
+    const Result<SentValue> value = EncodeValue(key, message);
+    return value.ok() && channel->Tell(number, Method::kSendTensor, value->meta, value->tensors.bodies());
+  };
 }
 
 Result<trace::StepTrace> RemoteWorker::TakeTrace(uint64_t session, uint64_t step, Clock::time_point deadline) {

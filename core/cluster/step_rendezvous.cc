@@ -1,5 +1,6 @@
 #include "core/cluster/step_rendezvous.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -42,7 +43,25 @@ StepRendezvous::StepRendezvous(TaskName own, std::shared_ptr<const Workers> peer
 
 StepRendezvous::~StepRendezvous() { Abort(Cancelled("the step has ended")); }
 
+void StepRendezvous::Link(std::shared_ptr<const StepLink> link) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  links_.push_back(std::move(link));
+}
+
+std::shared_ptr<const StepLink> StepRendezvous::LinkTo(const TaskName& task) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = std::ranges::find(links_, task, [](const auto& link) { return link->other; });
+  return found == links_.end() ? nullptr : *found;
+}
+
 Status StepRendezvous::Send(std::string_view key, runtime::Message message) {
+  if (const std::shared_ptr<const StepLink> link = LinkOfReceiver(key)) {
+    WEIR_TRY(aborted());
+    if (link->send(key, message)) return Status();
+    WEIR_TRY(local_.Send(key, std::move(message)));
+    link->send(key, runtime::Message());
+    return Status();
+  }
   const std::shared_ptr<Worker> receiver = ReceiverOf(key);
   if (receiver == nullptr) return local_.Send(key, std::move(message));
   receiver->SendTensor({session_, step_, std::string(key)}, std::move(message),
@@ -51,6 +70,20 @@ Status StepRendezvous::Send(std::string_view key, runtime::Message message) {
                          if (!status.ok() && self) self->Abort(FromTask(status, task));
                        });
   return Status();
+}
+
+std::shared_ptr<const StepLink> StepRendezvous::LinkOfReceiver(std::string_view key) const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (links_.empty()) return nullptr;
+  }
+  const Result<TaskName> task = ReceiverOfKey(key);
+  return task.ok() ? LinkTo(*task) : nullptr;
+}
+
+Status StepRendezvous::aborted() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return aborted_;
 }
 
 std::shared_ptr<Worker> StepRendezvous::ReceiverOf(std::string_view key) const {
@@ -65,8 +98,20 @@ void StepRendezvous::RecvAsync(std::string_view key, Received received) {
   const Result<KeySender> sender = SenderOfKey(key);
   if (!sender.ok()) return received(sender.status());
   if (sender->task == own_ || foreign_ == Foreign::kSent) return local_.RecvAsync(key, std::move(received));
+  if (LinkTo(sender->task) == nullptr) return Ask(sender->task, key, std::move(received));
+  const auto shared = std::make_shared<Received>(std::move(received));
+  local_.RecvAsync(key, Received([weak = weak_from_this(), shared, task = sender->task,
+                                  key = std::string(key)](Result<runtime::Message> message) {
+    const bool there = message.ok() && !message->dead && !message->value.valid();
+    const std::shared_ptr<StepRendezvous> self = there ? weak.lock() : nullptr;
+    if (self != nullptr) return self->Ask(task, key, std::move(*shared));
+    (*shared)(there ? Result<runtime::Message>(Cancelled("the step has ended")) : std::move(message));
+  }));
+}
+
+void StepRendezvous::Ask(const TaskName& sender, std::string_view key, Received received) {
   if (!peers_) return received(Unavailable("{} has been closed", own_.ToString()));
-  const Result<std::shared_ptr<Worker>> peer = peers_->Find(sender->task);
+  const Result<std::shared_ptr<Worker>> peer = peers_->Find(sender);
   if (!peer.ok()) return received(peer.status());
   uint64_t id = 0;
   Status aborted;
@@ -78,7 +123,7 @@ void StepRendezvous::RecvAsync(std::string_view key, Received received) {
   }
   if (!aborted.ok()) return received(aborted);
   (*peer)->RecvTensor({session_, step_, std::string(key)},
-                      Received([weak = weak_from_this(), id, task = sender->task](Result<runtime::Message> message) {
+                      Received([weak = weak_from_this(), id, task = sender](Result<runtime::Message> message) {
                         const std::shared_ptr<StepRendezvous> self = weak.lock();
                         if (!self) return;
                         if (!message.ok()) message = FromTask(message.status(), task);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/errors.h"
+#include "core/cluster/step_link.h"
 #include "core/runtime/cancellation.h"
 #include "core/runtime/wait_help.h"
 
@@ -154,6 +155,10 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
   const bool forget = !alone && trace == nullptr;
   std::vector<std::shared_ptr<std::atomic<bool>>> forgotten(parts_.size());
   const runtime::WaitHelpScope helped(Help());
+  // Values cross between the own task and the others along their calls.
+  const std::shared_ptr<Worker>& last = parts_.back().worker;
+  const bool own = last->own_devices() != nullptr;
+  std::vector<std::shared_ptr<const StepLink>> links;
   // The master ends the step at its deadline, and waits for the grace. Tasks have longer, so that they can say what
   // waits there, and one that does not answer is known by that.
   if (deadline != Clock::time_point::max()) deadline += 2 * grace_;
@@ -170,7 +175,12 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
     if (forget) request.forgotten = forgotten[p] = std::make_shared<std::atomic<bool>>(false);
     request.on_this_thread = p + 1 == parts_.size();
     for (const int feed : part.handle.feeds) request.feeds.push_back(feeds[static_cast<size_t>(feed)]);
+    const bool far = part.worker != last && part.worker->pulls();
+    const std::shared_ptr<StepLink> link = own && far ? LinkTo(*last, part, running->step()) : nullptr;
+    request.link = link;
+    if (part.worker == last) request.links = std::move(links);
     part.worker->RunStep(std::move(request), running->DoneOf(p));
+    if (link != nullptr && link->send) links.push_back(link);
   }
   const Status status = running->Wait(grace_);
   callback.Deregister();
@@ -193,6 +203,20 @@ Status RegisteredProgram::Run(std::span<const Tensor> feeds, std::vector<Tensor>
     for (size_t i = 0; i < positions.size(); ++i) (*fetches)[static_cast<size_t>(positions[i])] = std::move(reply[i]);
   }
   return Status();
+}
+
+std::shared_ptr<StepLink> RegisteredProgram::LinkTo(Worker& own, const Part& part, uint64_t step) const {
+  auto link = std::make_shared<StepLink>();
+  link->own = own.task();
+  link->other = part.worker->task();
+  link->taken = [worker = own.weak_from_this(), session = numbers_->session, step](std::string_view key,
+                                                                                   runtime::Message message) {
+    // A step that has ended wants no values.
+    if (const auto to = worker.lock()) {
+      static_cast<void>(to->TakeValue({session, step, std::string(key)}, std::move(message)));
+    }
+  };
+  return link;
 }
 
 const runtime::WaitHelp* RegisteredProgram::Help() const {

@@ -49,6 +49,8 @@ class RegisteredProgram final : public session::TaskProgram {
  private:
   /// For a thread that waits for a far part; null: all are here.
   const runtime::WaitHelp* Help() const;
+  /// The way of values between the own task and that of a part.
+  std::shared_ptr<StepLink> LinkTo(Worker& own, const Part& part, uint64_t step) const;
   /// How far the tasks' clocks are ahead.
   std::vector<Result<int64_t>> AskClocks(Clock::time_point deadline) const;
   trace::StepTrace TakeTraces(uint64_t step, const std::vector<Result<int64_t>>& ahead) const;

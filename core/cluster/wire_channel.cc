@@ -27,6 +27,13 @@ int32_t PlaceReply(void* ctx, const weir_arrival* reply, void** to, weir_error* 
   return status.ok() ? WEIR_OK : device::Report(error, status);
 }
 
+int32_t TakeTold(void* ctx, const weir_arrival* message, const void* body, weir_error* error) {
+  const std::string_view meta(static_cast<const char*>(message->meta.data), message->meta.size);
+  const std::span<const uint64_t> sizes(message->body_bytes, message->body_count);
+  const Status status = static_cast<CallBox*>(ctx)->call->Told(message->method, meta, sizes, body);
+  return status.ok() ? WEIR_OK : device::Report(error, status);
+}
+
 void EndCall(void* ctx, int32_t code, weir_str text) {
   const std::unique_ptr<CallBox> box(static_cast<CallBox*>(ctx));
   box->call->Done(StatusOf(code, text));
@@ -49,6 +56,44 @@ weir_transport_end EndOf(const LocalEnd& self) {
   end.tls_key = kernel::ViewOf(self.security.tls_key);
   end.tls_authorities = kernel::ViewOf(self.security.tls_authorities);
   return end;
+}
+
+Status WireCall::Told(uint32_t method, std::string_view, std::span<const uint64_t>, const void*) {
+  return InvalidArgument("{} came before a reply", NameOf(static_cast<Method>(method)));
+}
+
+bool Tells(const kernel::TransportEntry& transport) {
+  return WEIR_HAS(transport.api, tell) && WEIR_HAS(transport.api, tell_caller);
+}
+
+namespace {
+
+/// The record of a message, which refers to the arguments.
+weir_message MessageOf(Method method, const std::string& meta, const std::vector<weir_bytes>& bodies) {
+  weir_message message{};
+  message.struct_size = sizeof message;
+  message.method = static_cast<uint32_t>(method);
+  message.meta = {meta.data(), meta.size()};
+  message.bodies = bodies.data();
+  message.body_count = bodies.size();
+  return message;
+}
+
+std::vector<weir_bytes> BytesOf(const Bodies& bodies) {
+  std::vector<weir_bytes> bytes;
+  for (const std::span<const std::byte> body : bodies) bytes.push_back({body.data(), body.size()});
+  return bytes;
+}
+
+}  // namespace
+
+bool TellBy(Method method, const std::string& meta, const Bodies& bodies,
+            const std::function<int32_t(const weir_message&)>& tell) {
+  size_t total = 0;
+  for (const std::span<const std::byte> body : bodies) total += body.size();
+  if (total > WEIR_TRANSPORT_TOLD_BYTES || meta.size() > WEIR_TRANSPORT_META_BYTES) return false;
+  const std::vector<weir_bytes> sent = BytesOf(bodies);
+  return tell(MessageOf(method, meta, sent)) != 0;
 }
 
 uint64_t TimeLeft(Clock::time_point deadline) {
@@ -86,20 +131,21 @@ WireChannel::~WireChannel() { transport_.api->disconnect(channel_); }
 
 uint64_t WireChannel::Start(std::unique_ptr<WireCall> call, Method method, const std::string& meta,
                             const Bodies& bodies, uint32_t flags, Clock::time_point deadline) {
-  std::vector<weir_bytes> sent;
-  for (const std::span<const std::byte> body : bodies) sent.push_back({body.data(), body.size()});
-  weir_message message{};
-  message.struct_size = sizeof message;
-  message.method = static_cast<uint32_t>(method);
-  message.meta = {meta.data(), meta.size()};
-  message.bodies = sent.data();
-  message.body_count = sent.size();
+  const std::vector<weir_bytes> sent = BytesOf(bodies);
+  const weir_message message = MessageOf(method, meta, sent);
   weir_receiver receiver{};
   receiver.struct_size = sizeof receiver;
   receiver.ctx = new CallBox{std::move(call), transport_.keep};
   receiver.place = &PlaceReply;
   receiver.done = &EndCall;
+  receiver.told = &TakeTold;
   return transport_.api->call(channel_, &message, flags, TimeLeft(deadline), &receiver);
+}
+
+bool WireChannel::Tell(uint64_t number, Method method, const std::string& meta, const Bodies& bodies) {
+  return TellBy(method, meta, bodies, [this, number](const weir_message& message) {
+    return transport_.api->tell(channel_, number, &message);
+  });
 }
 
 void WireChannel::Cancel(uint64_t number) { transport_.api->cancel(channel_, number); }

@@ -22,6 +22,15 @@ namespace weir::cluster {
 /// `self` as a transport's record, which refers to it.
 weir_transport_end EndOf(const LocalEnd& self);
 
+/// True if the transport has messages beside requests and replies.
+bool Tells(const kernel::TransportEntry& transport);
+/// Bytes that a message has as its bodies.
+using Bodies = std::vector<std::span<const std::byte>>;
+/// A message for a call, by `tell`, which gets the transport's record and gives 1 if it took it. False if it is too
+/// large.
+bool TellBy(Method method, const std::string& meta, const Bodies& bodies,
+            const std::function<int32_t(const weir_message&)>& tell);
+
 /// Milliseconds until a deadline, rounded up; UINT64_MAX for none.
 uint64_t TimeLeft(Clock::time_point deadline);
 
@@ -31,6 +40,8 @@ class WireCall {
   virtual ~WireCall() = default;
   /// The reply begins. Sets `to` to memory for each of its bodies, which stays until Done.
   virtual Status Place(std::string_view meta, std::span<const uint64_t> sizes, void** to) = 0;
+  /// A message before the reply; `body` has its bodies, one after the other, for this call. An error ends the call.
+  virtual Status Told(uint32_t method, std::string_view meta, std::span<const uint64_t> sizes, const void* body);
   /// The last call: what Place prepared is filled, or there is no reply.
   virtual void Done(const Status& status) = 0;
 };
@@ -44,9 +55,6 @@ class TransportHelp final : public runtime::WaitHelp {
  private:
   const kernel::TransportEntry transport_;
 };
-
-/// Bytes that a call sends as its bodies.
-using Bodies = std::vector<std::span<const std::byte>>;
 
 /// A way to one address. Thread-safe.
 class WireChannel {
@@ -62,6 +70,10 @@ class WireChannel {
   uint64_t Start(std::unique_ptr<WireCall> call, Method method, const std::string& meta, const Bodies& bodies,
                  uint32_t flags, Clock::time_point deadline);
   void Cancel(uint64_t number);
+  /// True if messages can go along with calls.
+  bool tells() const { return Tells(transport_); }
+  /// A message for a call that has begun. False if it is too large.
+  bool Tell(uint64_t number, Method method, const std::string& meta, const Bodies& bodies);
   const runtime::WaitHelp* help() const { return &help_; }
 
  private:

@@ -43,6 +43,10 @@ void Worker::SendTensor(const TransferRequest& request, runtime::Message, SendDo
   done(Unimplemented("{} takes no values but those that it asks for: '{}'", task().ToString(), request.key));
 }
 
+Status Worker::TakeValue(const TransferRequest& request, runtime::Message) {
+  return Unimplemented("{} is in another process: '{}' cannot be given to it so", task().ToString(), request.key);
+}
+
 void Workers::Add(std::shared_ptr<Worker> worker) {
   const std::lock_guard<std::mutex> lock(mutex_);
   workers_.insert_or_assign(worker->task(), std::move(worker));

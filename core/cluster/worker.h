@@ -25,6 +25,8 @@
 
 namespace weir::cluster {
 
+struct StepLink;
+
 using Clock = std::chrono::steady_clock;
 
 /// A random number that is never 0: incarnations, sessions, steps. Its top bit is clear, so that it fits signed fields.
@@ -70,6 +72,10 @@ struct StepRequest {
   /// Set by a master that would end the step by CleanupStep: the task forgets it by itself, and tells that here before
   /// `done`, if the part has ended well and left no value for another. Not together with `trace`. May be null.
   std::shared_ptr<std::atomic<bool>> forgotten = nullptr;
+  /// Of a part in another task than the master's, where the master's has a part too: the way between the two. A worker
+  /// whose transport can sets `send` before RunStep returns. May be null.
+  std::shared_ptr<StepLink> link = nullptr;
+  std::vector<std::shared_ptr<const StepLink>> links = {};  // of a part in this process: its ways to other tasks
   Clock::time_point deadline = Clock::time_point::max();
 };
 using StepDone = runtime::OneShot<std::vector<Tensor>>;
@@ -120,6 +126,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   /// Gives the task a value that a step receives there, also before the step has begun. `done` is called once, on any
   /// thread.
   virtual void SendTensor(const TransferRequest& request, runtime::Message message, SendDone done);
+  /// A value of another task that a step receives in this task of this process, also before the step has begun. Aborted
+  /// for one that has ended.
+  virtual Status TakeValue(const TransferRequest& request, runtime::Message message);
   /// Ends a step with `why`, also if it begins later.
   virtual Status CancelStep(uint64_t session, uint64_t step, const Status& why) = 0;
   /// Forgets a step that has ended in all tasks.

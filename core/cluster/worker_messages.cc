@@ -281,6 +281,8 @@ Result<std::string> Encode(const WireRequest& request) {
   to.set_alone(request.alone);
   to.set_trace(request.trace);
   to.set_forget(request.forget);
+  to.set_link_job(request.link.job);
+  to.set_link_task(request.link.index);
   to.set_key(request.key);
   if (request.method == Method::kCreateSession) SpecToWire(request.spec, *to.mutable_spec());
   if (!request.why.ok()) ToWire(request.why, *to.mutable_why());
@@ -326,6 +328,7 @@ Result<WireRequest> DecodeRequest(uint32_t method, std::string_view bytes) {
   request.alone = from.alone();
   request.trace = from.trace();
   request.forget = from.forget();
+  request.link = {from.link_job(), from.link_task()};
   request.key = from.key();
   request.spec = SpecFromWire(from.spec());
   request.spec.handle = request.session;

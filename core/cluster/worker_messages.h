@@ -57,6 +57,7 @@ struct WireRequest {
   uint64_t session = 0, part = 0, step = 0, request = 0;
   bool alone = false, trace = false;
   bool forget = false;  // StepRequest::forgotten is set
+  TaskName link = {};   // the task that calls, if values of the step go along with the call; else an empty job
   std::string key;
   WorkerSessionSpec spec;
   Status why;

@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/cluster/server_messages.h"
+#include "core/cluster/step_link.h"
 #include "core/cluster/step_traces.h"
 #include "core/cluster/wire_channel.h"
 #include "core/cluster/worker_messages.h"
@@ -57,8 +58,20 @@ struct WorkerServer::Call {
     if (!IsHold(request)) server->Ended(IsWork(request));
   }
 
+  /// A message before the reply. False if it is too large; after the reply it goes nowhere.
+  bool Tell(Method method, const std::string& meta, const Bodies& bodies) {
+    const std::lock_guard<std::mutex> lock(telling);
+    if (replied) return true;
+    return TellBy(method, meta, bodies, [this](const weir_message& message) {
+      return server->transport_.api->tell_caller(incoming, &message);
+    });
+  }
   /// Sends the reply, once. After a cancellation it goes nowhere.
   void Reply(const WireReply& answer, const Bodies& given) {
+    {
+      const std::lock_guard<std::mutex> lock(telling);
+      replied = true;
+    }
     weir_message message{};
     message.struct_size = sizeof message;
     Result<std::string> meta = Encode(answer);
@@ -110,6 +123,8 @@ struct WorkerServer::Call {
   const std::shared_ptr<runtime::Cancellation> cancellation = std::make_shared<runtime::Cancellation>();
   std::atomic<bool> lost{false};
   std::atomic<bool> held{false};  // a session, by a call without a reply
+  std::mutex telling;             // held while a message before the reply is given; protects `replied`
+  bool replied = false;
 };
 
 weir_service WorkerServer::AsService() {
@@ -129,6 +144,10 @@ weir_service WorkerServer::AsService() {
            Status(known ? static_cast<Code>(code) : Code::kUnknown, std::string(kernel::Text(reason))));
   };
   service.ended = [](void* call) { delete static_cast<Handle*>(call); };
+  service.told = [](void* call, const weir_arrival* message, const void* body, weir_error* error) -> int32_t {
+    const Status status = Told(*static_cast<Handle*>(call), *message, body);
+    return status.ok() ? WEIR_OK : device::Report(error, status);
+  };
   service.release = [](void* ctx) { delete static_cast<std::shared_ptr<WorkerServer>*>(ctx); };
   return service;
 }
@@ -432,6 +451,7 @@ void WorkerServer::RunStep(const std::shared_ptr<Call>& call, bool here) {
   request.feeds = *std::move(feeds);
   request.on_this_thread = here;
   if (call->request.forget) call->forgotten = request.forgotten = std::make_shared<std::atomic<bool>>(false);
+  if (!call->request.link.job.empty()) request.links.push_back(LinkOf(call));
   call->server->services_.worker->RunStep(
       std::move(request), StepDone([call](Result<std::vector<Tensor>> fetches) {
         // Nobody else forgets the step of a master that is lost.
@@ -441,6 +461,34 @@ void WorkerServer::RunStep(const std::shared_ptr<Call>& call, bool here) {
         }
         call->ReplyTensors(std::move(fetches), false);
       }));
+}
+
+/// The way to the task that calls.
+std::shared_ptr<const StepLink> WorkerServer::LinkOf(const std::shared_ptr<Call>& call) {
+  auto link = std::make_shared<StepLink>();
+  link->own = call->server->services_.worker->task();
+  link->other = call->request.link;
+  // The step may outlive its call.
+  link->send = [weak = std::weak_ptr<Call>(call)](std::string_view key, const runtime::Message& message) {
+    const std::shared_ptr<Call> to = weak.lock();
+    if (to == nullptr) return true;
+    const Result<SentValue> value = EncodeValue(key, message);
+    return value.ok() && to->Tell(Method::kSendTensor, value->meta, value->tensors.bodies());
+  };
+  return link;
+}
+
+/// A value of the task that calls.
+Status WorkerServer::Told(const std::shared_ptr<Call>& call, const weir_arrival& message, const void* body) {
+  const std::string_view meta(static_cast<const char*>(message.meta.data), message.meta.size);
+  const std::span<const uint64_t> sizes(message.body_bytes, message.body_count);
+  const WireRequest& request = call->request;
+  if (request.link.job.empty()) return InvalidArgument("a message came along with {}", NameOf(request.method));
+  WEIR_ASSIGN(CameValue came, DecodeValue(message.method, meta, sizes, body, call->server->budget_));
+  // A step that has ended wants no values.
+  static_cast<void>(call->server->services_.worker->TakeValue({request.session, request.step, std::move(came.key)},
+                                                              std::move(came.message)));
+  return Status();
 }
 
 void WorkerServer::TakeTrace(const std::shared_ptr<Call>& call) {

@@ -67,6 +67,8 @@ class WorkerServer : public std::enable_shared_from_this<WorkerServer> {
   static void Run(const std::shared_ptr<Call>& call);
   static WireReply Answer(Call& call);
   static void RunStep(const std::shared_ptr<Call>& call, bool here);
+  static std::shared_ptr<const StepLink> LinkOf(const std::shared_ptr<Call>& call);
+  static Status Told(const std::shared_ptr<Call>& call, const weir_arrival& message, const void* body);
   static void TakeTrace(const std::shared_ptr<Call>& call);
   static void RecvTensor(const std::shared_ptr<Call>& call);
   static void SendTensor(const std::shared_ptr<Call>& call);

@@ -52,20 +52,15 @@ ClientCall::~ClientCall() {
 }
 
 WireError ClientCall::Begin(const MessageHead& head, void** to) {
-  weir_arrival reply{};
-  reply.struct_size = sizeof reply;
-  reply.meta = {head.meta.data(), head.meta.size()};
-  reply.body_bytes = head.sizes.data();
-  reply.body_count = head.sizes.size();
-  reply.time_left_ms = UINT64_MAX;
-  char text[512];
-  weir_error error{};
-  error.struct_size = sizeof error;
-  error.message = text;
-  error.capacity = sizeof text;
-  const int32_t code = receiver_.place(receiver_.ctx, &reply, to, &error);
-  if (code == WEIR_OK) return {};
-  return {code, std::string(text, std::min<uint64_t>(error.length, sizeof text))};
+  const weir_arrival reply = ArrivalOf(head);
+  return AskCore([&](weir_error* error) { return receiver_.place(receiver_.ctx, &reply, to, error); });
+}
+
+WireError ClientCall::Told(const MessageHead& head, std::span<const std::byte> body) {
+  const weir_receiver* const receiver = &receiver_;
+  if (!WEIR_HAS(receiver, told)) return Malformed("a message came before a reply, which this call does not take");
+  const weir_arrival message = ArrivalOf(head);
+  return AskCore([&](weir_error* error) { return receiver->told(receiver->ctx, &message, body.data(), error); });
 }
 
 void ClientCall::Finish(WireError outcome) {
@@ -129,7 +124,16 @@ void Channel::Begin(const std::shared_ptr<ClientCall>& call) {
 void Channel::Send(const std::shared_ptr<ClientCall>& call) {
   const WireError error =
       connection_->Request(call, call->method_, call->TimeLeft(), call->meta_, std::move(call->bodies_));
-  if (!error.ok()) call->End(error);
+  if (!error.ok()) return call->End(error);
+  for (Told& message : std::exchange(call->told_, {})) connection_->Tell(call, std::move(message));
+}
+
+void Channel::Tell(uint64_t number, Told message) {
+  const auto found = calls_.find(number);
+  const std::shared_ptr<ClientCall> call = found == calls_.end() ? nullptr : found->second.lock();
+  if (!call) return;
+  if (state_ == State::kOpen) return connection_->Tell(call, std::move(message));
+  call->told_.push_back(std::move(message));  // for the request
 }
 
 void Channel::Cancel(uint64_t number) {

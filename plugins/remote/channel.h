@@ -26,6 +26,7 @@ class ClientCall final : public Stream {
   WireError Begin(const MessageHead& head, void** to) override;
   void Complete() override { Finish({}); }
   void End(const WireError& why) override { Finish(why); }
+  WireError Told(const MessageHead& head, std::span<const std::byte> body) override;
 
  private:
   friend class Channel;
@@ -36,6 +37,7 @@ class ClientCall final : public Stream {
   const uint32_t method_, flags_;
   const std::string meta_;
   std::vector<weir_bytes> bodies_;
+  std::vector<weir_remote::Told> told_;  // before the request is sent
   const Clock::time_point deadline_;
   const weir_receiver receiver_;
   std::unique_ptr<asio::steady_timer> timer_;
@@ -52,6 +54,7 @@ class Channel final : public ConnectionUser, public std::enable_shared_from_this
 
   void Begin(const std::shared_ptr<ClientCall>& call);
   bool open() const { return state_ == State::kOpen; }
+  void Tell(uint64_t number, Told message);
   void Cancel(uint64_t number);
   void Close();
 

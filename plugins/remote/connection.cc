@@ -115,13 +115,27 @@ void Connection::Read() {
   const auto readable = [self = shared_from_this()](const boost::system::error_code&) {
     self->reading_ = false;
     if (self->failed_ && !self->lingering_) return;
-    for (int i = 0; i < kReadsAtOnce; ++i) {
-      if (self->closed_ || !(self->tls_ ? self->ReadSecured() : self->ReadPlain())) break;
-    }
-    Io::Get().RunPutOff();  // replies leave first
+    self->TakeReady();
     if (!self->failed_ || self->lingering_) self->Read();
   };
   socket_.async_wait(Socket::wait_read, Io::Handler(readable));
+}
+
+/// Takes what is there, a part of it if it is much.
+void Connection::TakeReady() {
+  for (int i = 0; i < kReadsAtOnce; ++i) {
+    if (closed_ || !(tls_ ? ReadSecured() : ReadPlain())) break;
+  }
+  Io::Get().RunPutOff();  // replies leave first
+}
+
+/// The wait for reading goes on: what it finds later may be taken already.
+bool Connection::Look() {
+  if (!reading_ || closed_ || failed_) return false;
+  const uint64_t before = receives_;
+  const std::shared_ptr<Connection> self = shared_from_this();
+  TakeReady();
+  return receives_ != before;
 }
 
 /// Reads what is there now: into both ranges, one after the other. None: nothing is there, or the connection ended.
@@ -134,6 +148,8 @@ std::optional<size_t> Connection::Receive(std::span<std::byte> first, std::span<
     const ssize_t got = ::recvmsg(socket_.native_handle(), &message, MSG_DONTWAIT);
     if (got > 0) {
       liveness_.Heard(Clock::now());
+      ++receives_;
+      Io::Get().Came(shared_from_this());
       return static_cast<size_t>(got);
     }
     if (got < 0 && errno == EINTR) continue;
@@ -461,6 +477,12 @@ void Connection::ReplyError(const std::shared_ptr<Stream>& stream, const WireErr
   Queue({FrameType::kError, stream->id_, EncodeError(error), {}});
   stream->Sent();
   Drop(stream);
+}
+
+void Connection::Tell(const std::shared_ptr<Stream>& stream, Told message) {
+  const auto found = streams_.find(stream->id_);
+  if (failed_ || found == streams_.end() || found->second != stream) return;
+  Queue({FrameType::kTell, stream->id_, std::move(message.head), std::move(message.body)});
 }
 
 void Connection::Cancel(const std::shared_ptr<Stream>& stream) {

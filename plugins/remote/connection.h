@@ -3,6 +3,7 @@
 #define WEIR_PLUGINS_REMOTE_CONNECTION_H_
 
 #include <boost/asio/steady_timer.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -37,6 +38,21 @@ std::string EncodeHead(uint32_t method, uint64_t time_left_ms, std::string_view 
 /// WEIR_INVALID_ARGUMENT for bytes that are no head, too many bodies, and sizes whose sum overflows.
 WireError DecodeHead(std::string_view bytes, MessageHead& head);
 
+/// A message as the core sees it; refers to `head`.
+weir_arrival ArrivalOf(const MessageHead& head);
+/// Asks a function of the core, which says an error in a record: `ask(error)` gives its code.
+template <class Ask>
+WireError AskCore(const Ask& ask) {
+  char text[512];
+  weir_error error{};
+  error.struct_size = sizeof error;
+  error.message = text;
+  error.capacity = sizeof text;
+  const int32_t code = ask(&error);
+  if (code == WEIR_OK) return {};
+  return {code, std::string(text, std::min<uint64_t>(error.length, sizeof text))};
+}
+
 /// Text and code of an error as the meta of a frame.
 std::string EncodeError(const WireError& error);
 WireError DecodeError(std::string_view meta);
@@ -52,6 +68,8 @@ class Stream {
   virtual void Complete() = 0;
   /// The peer or the connection ended it.
   virtual void End(const WireError& why) = 0;
+  /// A message beside request and reply; `body` is valid for the call. An error ends the stream.
+  virtual WireError Told(const MessageHead& head, std::span<const std::byte> body) = 0;
   /// All bodies that were given to Send are written.
   virtual void Sent() {}
 
@@ -66,6 +84,13 @@ class Stream {
   size_t in_at_ = 0;
   uint64_t in_done_ = 0, unacknowledged_ = 0;
   bool receiving_ = false;
+};
+
+/// A small message beside request and reply, as it is sent.
+struct Told {
+  /// None if its bodies are too large.
+  static std::optional<Told> Of(const weir_message& message);
+  std::string head, body;
 };
 
 class Connection;
@@ -88,7 +113,7 @@ struct ConnectionOptions {
   bool body_crc = true;
 };
 
-class Connection final : public FrameSink, public std::enable_shared_from_this<Connection> {
+class Connection final : public FrameSink, public Source, public std::enable_shared_from_this<Connection> {
  public:
   static constexpr std::chrono::milliseconds kHelloLimit{5000};
   static constexpr size_t kMostStreams = 65536;
@@ -112,6 +137,8 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
   /// The reply to a stream of the peer; Sent or End follows.
   void Reply(const std::shared_ptr<Stream>& stream, std::string_view meta, std::vector<weir_bytes> bodies);
   void ReplyError(const std::shared_ptr<Stream>& stream, const WireError& error);
+  /// A message of a stream that has ended is dropped.
+  void Tell(const std::shared_ptr<Stream>& stream, Told message);
   /// Forgets a call of this side and tells the peer.
   void Cancel(const std::shared_ptr<Stream>& stream);
   /// Tells the peer that this side will stop.
@@ -121,11 +148,12 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
   /// As Fail with a farewell.
   void Leave(const WireError& why);
 
+  bool Look() override;
   WireError Body(const FrameHeader& header, std::string_view meta, std::span<std::byte>& into) override;
   WireError Frame(const FrameHeader& header, std::string_view meta) override;
 
  private:
-  static constexpr uint64_t kInline = 64u << 10;  // bodies of at most this size travel with the head
+  static constexpr uint64_t kInline = WEIR_TRANSPORT_TOLD_BYTES;  // bodies of at most this size travel with the head
   static constexpr uint64_t kChunk = 256u << 10;
   static constexpr uint64_t kMostChunk = 1u << 20;  // of a peer
   static constexpr size_t kStaging = 64u << 10;
@@ -142,6 +170,7 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
   };
 
   void Read();
+  void TakeReady();
   bool ReadPlain();
   bool ReadSecured();
   void TakeSecured();
@@ -179,6 +208,8 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
   void Unblock();
   WireError TakeCredit(const FrameHeader& header, std::string_view meta);
   WireError TakeError(const FrameHeader& header, std::string_view meta);
+  WireError TakeTold(const FrameHeader& header, std::string_view meta);
+  void EndStream(const std::shared_ptr<Stream>& stream, const WireError& error);
   WireError BeginIn(const std::shared_ptr<Stream>& stream, const MessageHead& head);
   void SkipEmpty(const std::shared_ptr<Stream>& stream);
   bool IsNew(uint32_t id) const { return static_cast<int32_t>(id - last_stream_) > 0; }
@@ -200,7 +231,8 @@ class Connection final : public FrameSink, public std::enable_shared_from_this<C
 
   bool open_ = false, failed_ = false, draining_ = false;
   bool reading_ = false, writing_ = false, pumping_ = false, closed_ = false, lingering_ = false;
-  bool begun_ = false;  // bytes have come
+  bool begun_ = false;      // bytes have come
+  uint64_t receives_ = 0;   // how often
   std::map<uint32_t, std::shared_ptr<Stream>> streams_;
   uint32_t last_stream_ = 0;
 

@@ -73,6 +73,8 @@ WireError Connection::Frame(const FrameHeader& header, std::string_view meta) {
       reading_into_.reset();
       return stream && stream->receiving_ ? TakeChunk(stream, header.body_bytes) : WireError();
     }
+    case FrameType::kTell:
+      return TakeTold(header, meta);
     case FrameType::kOpen:
       return TakeOpen(header, meta);
     case FrameType::kCredit:
@@ -152,13 +154,7 @@ WireError Connection::TakeHead(const FrameHeader& header, std::string_view meta)
     std::erase(blocked_, stream);
   }
   if (WireError error = BeginIn(stream, head); !error.ok()) {
-    if (request) {
-      Queue({FrameType::kError, header.stream, EncodeError(error), {}});
-      Drop(stream);
-    } else {
-      Cancel(stream);
-    }
-    stream->End(error);
+    EndStream(stream, error);
     return {};
   }
   if (header.body_bytes > 0) {
@@ -170,6 +166,32 @@ WireError Connection::TakeHead(const FrameHeader& header, std::string_view meta)
     stream->in_at_ = stream->in_.size();
   }
   SkipEmpty(stream);
+  return {};
+}
+
+/// This side does not take what came of the stream.
+void Connection::EndStream(const std::shared_ptr<Stream>& stream, const WireError& error) {
+  if (server_) {
+    Queue({FrameType::kError, stream->id_, EncodeError(error), {}});
+    Drop(stream);
+  } else {
+    Cancel(stream);
+  }
+  stream->End(error);
+}
+
+WireError Connection::TakeTold(const FrameHeader& header, std::string_view meta) {
+  MessageHead head;
+  if (WireError error = DecodeHead(meta, head); !error.ok()) return error;
+  if (head.total != header.body_bytes) return Malformed("the bodies of a message do not come with it");
+  const auto found = streams_.find(header.stream);
+  if (found == streams_.end()) {
+    return IsNew(header.stream) ? Malformed("a message of an unknown call came") : WireError();
+  }
+  const std::shared_ptr<Stream> stream = found->second;
+  if (!server_ && stream->receiving_) return Malformed("a message of a call came after its reply");
+  const WireError error = stream->Told(head, std::span(inline_).first(header.body_bytes));
+  if (!error.ok()) EndStream(stream, error);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Credit, liveness and retries of a connection. Pure: the caller brings the time.
+// Credit, liveness and retries of a connection, and how its messages are waited for. Pure: the caller brings the time.
 #ifndef WEIR_PLUGINS_REMOTE_FLOW_H_
 #define WEIR_PLUGINS_REMOTE_FLOW_H_
 
@@ -134,6 +134,23 @@ class Liveness {
  private:
   const LivenessLimits limits_;
   Time heard_, pinged_;
+};
+
+/// Whether a thread that waits for messages looks for them for a while before it sleeps: only where the latest ones
+/// have come that soon.
+class Patience {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  bool looks() const { return score_ >= kEnough; }
+  /// A message came after so long; `most` is the longest time to look.
+  void Came(Time waited, Time most) {
+    score_ = waited <= most ? std::min(score_ + 1, kMost) : std::max(score_ - kLate, 0);
+  }
+
+ private:
+  static constexpr int kEnough = 2, kMost = 4, kLate = 2;
+  int score_ = 0;
 };
 
 /// The waits between attempts to connect: 50 ms, doubled to 2 s, each shortened at random by up to a half.

@@ -29,8 +29,9 @@ enum class FrameType : uint8_t {
   kPong,
   kGoAway,
   kBye,
+  kTell,
 };
-inline constexpr uint8_t kLastFrameType = static_cast<uint8_t>(FrameType::kBye);
+inline constexpr uint8_t kLastFrameType = static_cast<uint8_t>(FrameType::kTell);
 
 /// A frame of an unknown type is skipped if it is optional; otherwise it ends the connection.
 inline constexpr uint16_t kFrameOptional = 1;

@@ -21,12 +21,12 @@ namespace weir_remote {
 
 /// Versions are major << 16 | minor. Peers of one major talk in the lower of their minors.
 constexpr uint32_t ProtocolVersion(uint32_t major, uint32_t minor) { return major << 16 | minor; }
-inline constexpr uint32_t kProtocol = ProtocolVersion(1, 0);
+inline constexpr uint32_t kProtocol = ProtocolVersion(1, 1);
 inline constexpr size_t kNonceBytes = 16;
 
 /// What a process says of itself.
 struct Identity {
-  uint32_t least = ProtocolVersion(1, 0), most = kProtocol;
+  uint32_t least = kProtocol, most = kProtocol;
   std::string build;
   std::string job;  // empty: a client outside the cluster
   uint32_t task = 0;

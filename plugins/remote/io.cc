@@ -143,30 +143,51 @@ void Io::StopForGood() {
 void Io::Loop(uint64_t generation) {
   while (AwaitTurn(generation)) {
     Turn turn = Turn::kKept;
+    any_.since = Clock::now();
     while (turn == Turn::kKept) {
-      ReceiveOnce();
+      takes_job_ = std::this_thread::get_id();
+      ReceiveSome(any_, Clock::now(), Clock::time_point::max());
+      takes_job_ = std::thread::id();
       turn = job_.fn == nullptr ? KeepTurn() : RunJob(std::exchange(job_, {}), generation);
     }
     if (turn == Turn::kOver) break;
   }
 }
 
-/// Waits for something and runs its handler, and those of what follows within the time of polling.
-void Io::ReceiveOnce() {
-  takes_job_ = std::this_thread::get_id();
-  context_.run_one();
-  const auto time = std::chrono::microseconds(poll_us_.load(std::memory_order_relaxed));
-  Clock::time_point last = time.count() > 0 ? Clock::now() : Clock::time_point();
-  while (time.count() > 0 && job_.fn == nullptr && heir_.load(std::memory_order_relaxed) == nullptr) {
-    if (context_.poll_one() > 0) {
-      last = Clock::now();
-    } else if (Clock::now() - last >= time) {
-      break;
-    } else {
-      std::this_thread::yield();  // others may have no CPU but this one
-    }
+void Io::Came(const std::shared_ptr<Source>& source) {
+  came_.fetch_add(1, std::memory_order_relaxed);
+  size_t at = 0;
+  while (at + 1 < latest_.size() && latest_[at].lock() != source) ++at;
+  latest_[at] = source;
+  std::rotate(latest_.begin(), latest_.begin() + at, latest_.begin() + at + 1);
+}
+
+/// Runs what is ready, without sleeping. False if there was nothing. Sources are asked past the system's list of ready
+/// ones, which takes as long as a message.
+bool Io::Look() {
+  constexpr uint64_t kAllAt = 4;  // how many looks ask the sources alone
+  if (++looks_ % kAllAt == 0 || posted_ > 0) return context_.poll_one() > 0;
+  const Inside inside(*this);
+  return std::any_of(latest_.begin(), latest_.end(), [](const std::weak_ptr<Source>& latest) {
+    const std::shared_ptr<Source> source = latest.lock();
+    return source && source->Look();
+  });
+}
+
+/// Looks for something, or waits for it until `end` at the longest, and runs its handler.
+void Io::ReceiveSome(Wait& wait, Clock::time_point now, Clock::time_point end) {
+  const std::chrono::microseconds most(poll_us_.load(std::memory_order_relaxed));
+  const uint64_t before = came_.load(std::memory_order_relaxed);
+  if (wait.patience.looks() && now - wait.since < most) {
+    if (!Look()) std::this_thread::yield();  // others may have no CPU but this one
+  } else if (end == Clock::time_point::max()) {
+    context_.run_one();
+  } else {
+    context_.run_one_until(end);
   }
-  takes_job_ = std::thread::id();
+  if (came_.load(std::memory_order_relaxed) == before) return;
+  const Clock::time_point since = std::exchange(wait.since, Clock::now());
+  if (most.count() > 0) wait.patience.Came(wait.since - since, most);
 }
 
 /// Waits until this thread shall receive: at once if the turn is handed over, else when nobody has had one between two
@@ -250,6 +271,7 @@ Io::Turn Io::RunJob(const Job& job, uint64_t generation) {
   handed_ = false;
   taken_ = true;
   ++turns_;
+  any_.since = Clock::now();
   return Turn::kKept;
 }
 
@@ -316,15 +338,9 @@ bool Io::Receive(const std::function<bool()>& over, std::chrono::microseconds mo
       ++turns_;
     }
   }
-  const auto polls = std::chrono::microseconds(poll_us_.load(std::memory_order_relaxed));
-  Clock::time_point sleeps = now + polls;
+  answers_.since = now;
   while (!over() && now < end && !context_.stopped()) {
-    if (now < sleeps) {
-      if (context_.poll_one() > 0) sleeps = now + polls;
-      else std::this_thread::yield();
-    } else if (context_.run_one_until(end) == 0) {
-      break;
-    }
+    ReceiveSome(answers_, now, end);
     if (heir_.load(std::memory_order_relaxed) != nullptr) {
       const std::lock_guard<std::mutex> lock(turns_mutex_);
       TellHeir();

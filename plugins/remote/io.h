@@ -6,6 +6,7 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -20,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/remote/flow.h"
 #include "plugins/remote/wire_error.h"
 
 namespace weir_remote {
@@ -28,6 +31,14 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using Socket = asio::generic::stream_protocol::socket;
 using SocketAddress = asio::generic::stream_protocol::endpoint;
+
+/// What may have messages: a connection.
+class Source {
+ public:
+  virtual ~Source() = default;
+  /// Takes what has come, without waiting. False if nothing has. Inside.
+  virtual bool Look() = 0;
+};
 
 /// All objects of connections are used by one thread at a time, which is then inside: mostly by the one that receives,
 /// and by a caller whose message can leave at once.
@@ -57,8 +68,10 @@ class Io {
     Io& io_;
     const std::unique_lock<std::mutex> lock_;
   };
-  /// How long the thread looks for more after it had something to do, before it sleeps. 0: not at all.
+  /// How long a thread looks for messages at most before it sleeps, where they come that soon. 0: not at all.
   void PollFor(std::chrono::microseconds time) { poll_us_ = time.count(); }
+  /// Bytes of a message have come from the source: looks ask it first. Inside.
+  void Came(const std::shared_ptr<Source>& source);
   /// Runs what was put off now, before the end of a callback that has more to do. Inside.
   void RunPutOff();
   /// True on a thread that is inside, such as in a callback.
@@ -149,7 +162,13 @@ class Io {
   void GiveTurn();
   void TellHeir();
   bool Inherit(std::unique_lock<std::mutex>& lock, const std::function<bool()>& over, Clock::time_point end);
-  void ReceiveOnce();
+  /// The wait of a thread that has the turn.
+  struct Wait {
+    Patience patience;
+    Clock::time_point since;  // the last message, or the beginning
+  };
+  void ReceiveSome(Wait& wait, Clock::time_point now, Clock::time_point end);
+  bool Look();
   bool ends(uint64_t generation) const { return stops_ || generation != generation_; }
 
   asio::io_context context_;
@@ -159,7 +178,11 @@ class Io {
   std::atomic<int> posted_{0};  // functions of RunSoon that wait for the thread
   std::atomic<int64_t> poll_us_{0};
   std::deque<std::function<void()>> put_off_;
+  std::array<std::weak_ptr<Source>, 4> latest_;  // those that had messages last, the last one first; inside
+  std::atomic<uint64_t> came_{0};                // how often bytes have come
 
+  Wait any_, answers_;  // for whatever comes, and for answers; of the thread that has the turn
+  uint64_t looks_ = 0;  // likewise
   std::atomic<int> calls_{0}, listeners_{0};
   std::atomic<std::thread::id> takes_job_{};  // a thread of the plugin that receives
   Job job_;                                   // the next of that thread, which alone uses it

@@ -33,24 +33,35 @@ Incoming::~Incoming() {
 }
 
 WireError Incoming::Begin(const MessageHead& head, void** to) {
-  weir_arrival request{};
-  request.struct_size = sizeof request;
-  request.method = head.method;
-  request.meta = {head.meta.data(), head.meta.size()};
-  request.body_bytes = head.sizes.data();
-  request.body_count = head.sizes.size();
-  request.time_left_ms = head.time_left_ms;
+  weir_arrival request = ArrivalOf(head);
   request.peer = {peer_.data(), peer_.size()};
   request.incarnation = incarnation_;
-  char text[512];
-  weir_error error{};
-  error.struct_size = sizeof error;
-  error.message = text;
-  error.capacity = sizeof text;
-  const int32_t code = service_->api().begin(service_->api().ctx, handle_.get(), &request, to, &call_, &error);
-  if (code != WEIR_OK) return {code, std::string(text, std::min<uint64_t>(error.length, sizeof text))};
-  begun_ = true;
-  return {};
+  const weir_service& api = service_->api();
+  WireError error = AskCore(
+      [&](weir_error* record) { return api.begin(api.ctx, handle_.get(), &request, to, &call_, record); });
+  begun_ = error.ok();
+  return error;
+}
+
+WireError Incoming::Told(const MessageHead& head, std::span<const std::byte> body) {
+  const weir_service* const api = &service_->api();
+  if (!WEIR_HAS(api, told)) return Malformed("this side takes no messages beside requests");
+  if (ended_ || replied_) return {};
+  weir_arrival message = ArrivalOf(head);
+  message.peer = {peer_.data(), peer_.size()};
+  message.incarnation = incarnation_;
+  return AskCore([&](weir_error* record) { return api->told(call_, &message, body.data(), record); });
+}
+
+bool Incoming::Tell(const weir_incoming& handle, const weir_message& message) {
+  std::optional<weir_remote::Told> told = weir_remote::Told::Of(message);
+  if (!told) return false;
+  const auto tell = [self = handle.request, sent = std::make_shared<weir_remote::Told>(*std::move(told))] {
+    const std::shared_ptr<Connection> connection = self->ended_ ? nullptr : self->connection_.lock();
+    if (connection) connection->Tell(self, std::move(*sent));
+  };
+  Io::Get().RunSoon([] { return true; }, tell);
+  return true;
 }
 
 void Incoming::Complete() {

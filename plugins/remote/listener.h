@@ -35,7 +35,10 @@ class Incoming final : public Stream, public std::enable_shared_from_this<Incomi
   WireError Begin(const MessageHead& head, void** to) override;
   void Complete() override;
   void End(const WireError& why) override;
+  WireError Told(const MessageHead& head, std::span<const std::byte> body) override;
 
+  /// From any thread, before Reply. False for a message that is too large.
+  static bool Tell(const weir_incoming& handle, const weir_message& message);
   /// From any thread. `message` is null after an error.
   static void Reply(weir_incoming* handle, int32_t code, weir_str text, const weir_message* message);
 

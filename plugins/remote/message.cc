@@ -24,6 +24,17 @@ std::string EncodeHead(uint32_t method, uint64_t time_left_ms, std::string_view 
   return writer.bytes();
 }
 
+weir_arrival ArrivalOf(const MessageHead& head) {
+  weir_arrival arrival{};
+  arrival.struct_size = sizeof arrival;
+  arrival.method = head.method;
+  arrival.meta = {head.meta.data(), head.meta.size()};
+  arrival.body_bytes = head.sizes.data();
+  arrival.body_count = head.sizes.size();
+  arrival.time_left_ms = head.time_left_ms;
+  return arrival;
+}
+
 WireError DecodeHead(std::string_view bytes, MessageHead& head) {
   head = {};
   FieldReader reader(bytes);
@@ -56,6 +67,24 @@ WireError DecodeHead(std::string_view bytes, MessageHead& head) {
     }
   }
   return reader.bad() ? Malformed("the head of a message is malformed") : WireError();
+}
+
+std::optional<Told> Told::Of(const weir_message& message) {
+  const std::span<const weir_bytes> bodies(message.bodies, message.body_count);
+  uint64_t total = 0;
+  for (const weir_bytes& body : bodies) {
+    if (__builtin_add_overflow(total, body.size, &total)) return std::nullopt;
+  }
+  if (total > WEIR_TRANSPORT_TOLD_BYTES) return std::nullopt;
+  Told told;
+  const std::string_view meta(static_cast<const char*>(message.meta.data), message.meta.size);
+  told.head = EncodeHead(message.method, UINT64_MAX, meta, bodies);
+  if (told.head.size() > kMostMetaBytes) return std::nullopt;
+  told.body.reserve(total);
+  for (const weir_bytes& body : bodies) {
+    if (body.size > 0) told.body.append(static_cast<const char*>(body.data), body.size);
+  }
+  return told;
 }
 
 std::string EncodeError(const WireError& error) {

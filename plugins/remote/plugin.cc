@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -103,10 +106,18 @@ WireError Open(const weir_transport_end& self, std::string_view wanted, int inhe
   return {};
 }
 
+/// A record of the core, which may be older and have fewer fields at its end: these are null.
+template <class Record>
+Record Known(const Record& given) {
+  Record known{};
+  std::memcpy(&known, &given, std::min<size_t>(given.struct_size, sizeof known));
+  return known;
+}
+
 int32_t Listen(const weir_transport_end* self, const weir_service* service, weir_str address, int32_t inherited,
                weir_listener** listener, weir_error* error) noexcept {
   return Guard(error, [&]() -> int32_t {
-    const auto shared = std::make_shared<const Service>(*service);
+    const auto shared = std::make_shared<const Service>(Known(*service));
     ConnectionOptions options;
     if (const WireError bad = OptionsOf(self, options); !bad.ok()) return Error(error).Fail(bad.code, bad.text);
     int descriptor = -1;
@@ -166,7 +177,7 @@ uint64_t Call(weir_channel* channel, const weir_message* request, uint32_t flags
   const uint64_t number = next_call.fetch_add(1, std::memory_order_relaxed);
   bool made = false;
   const int32_t code = Guard(nullptr, [&] {
-    auto call = std::make_shared<ClientCall>(number, *request, flags, time_left_ms, *receiver);
+    auto call = std::make_shared<ClientCall>(number, *request, flags, time_left_ms, Known(*receiver));
     made = true;
     const auto now = [channel] { return channel->impl->open(); };
     Io::Get().RunSoon(now, [impl = channel->impl, call = std::move(call)] { impl->Begin(call); });
@@ -217,6 +228,29 @@ int32_t Receive(int32_t (*over)(void* arg), void* arg, uint64_t most_us) noexcep
 
 int32_t RunAfter(void (*fn)(void* arg), void* arg) noexcept { return Io::Get().RunAfter(fn, arg) ? 1 : 0; }
 
+int32_t Tell(weir_channel* channel, uint64_t call, const weir_message* message) noexcept {
+  bool taken = false;
+  static_cast<void>(Guard(nullptr, [&] {
+    std::optional<Told> told = Told::Of(*message);
+    if (!told) return WEIR_OK;
+    const auto now = [channel] { return channel->impl->open(); };
+    const auto sent = std::make_shared<Told>(*std::move(told));
+    Io::Get().RunSoon(now, [impl = channel->impl, call, sent] { impl->Tell(call, std::move(*sent)); });
+    taken = true;
+    return WEIR_OK;
+  }));
+  return taken ? 1 : 0;
+}
+
+int32_t TellCaller(weir_incoming* incoming, const weir_message* message) noexcept {
+  bool taken = false;
+  static_cast<void>(Guard(nullptr, [&] {
+    taken = Incoming::Tell(*incoming, *message);
+    return WEIR_OK;
+  }));
+  return taken ? 1 : 0;
+}
+
 constexpr weir_transport_api kTable = {sizeof(weir_transport_api),
                                        0,
                                        {"weir", 4},
@@ -231,7 +265,9 @@ constexpr weir_transport_api kTable = {sizeof(weir_transport_api),
                                        &ReplyTo,
                                        &Renew,
                                        &Receive,
-                                       &RunAfter};
+                                       &RunAfter,
+                                       &Tell,
+                                       &TellCaller};
 
 constexpr weir_option_spec kBodyCrc = {sizeof(weir_option_spec),
                                        WEIR_VALUE_BOOL,
@@ -252,14 +288,15 @@ constexpr weir_option_spec kSharedMemory = {sizeof(weir_option_spec),
                                             {Str("shared_memory"), WEIR_VALUE_BOOL, 0, {.i = 1}},
                                             0,
                                             0};
+constexpr int64_t kUsualPollUs = 200;
 constexpr weir_option_spec kPoll = {sizeof(weir_option_spec),
                                     WEIR_VALUE_INT,
                                     0,
                                     1,
                                     Str("poll_us"),
-                                    Str("Time in us that the thread of the sockets looks for more messages before it "
-                                        "sleeps; needs a core of its own. 0: it sleeps at once."),
-                                    {Str("poll_us"), WEIR_VALUE_INT, 0, {.i = 0}},
+                                    Str("Longest time in us that a thread looks for messages before it sleeps, where "
+                                        "they have come that soon lately. 0: it sleeps at once."),
+                                    {Str("poll_us"), WEIR_VALUE_INT, 0, {.i = kUsualPollUs}},
                                     0,
                                     100000};
 constexpr const weir_option_spec* kOptions[] = {&kBodyCrc, &kSharedMemory, &kPoll};
@@ -273,7 +310,9 @@ struct Sockets {
   static int32_t Start(const weir::sdk::Options& options, const Error&) {
     body_crc = options.Bool("body_crc", true);
     share_memory = options.Bool("shared_memory", true);
-    Io::Get().PollFor(std::chrono::microseconds(options.Int("poll_us", 0)));
+    // With one CPU, who looks for a message of this machine keeps it from being sent.
+    const int64_t poll_us = std::thread::hardware_concurrency() == 1 ? 0 : options.Int("poll_us", kUsualPollUs);
+    Io::Get().PollFor(std::chrono::microseconds(poll_us));
     return WEIR_OK;
   }
   static void Stop() { Io::Get().Stop(); }

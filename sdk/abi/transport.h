@@ -20,6 +20,7 @@ extern "C" {
 
 #define WEIR_TRANSPORT_META_BYTES 1000000 /* of one message, at most */
 #define WEIR_TRANSPORT_BODIES 65536       /* of one message, at most */
+#define WEIR_TRANSPORT_TOLD_BYTES 65536   /* of the bodies of a message that is told, at most */
 
 typedef struct weir_listener weir_listener; /* the plugin's */
 typedef struct weir_channel weir_channel;   /* the plugin's: the way to one address */
@@ -91,6 +92,9 @@ typedef struct weir_service {
   void (*ended)(void* call);
   /* The plugin uses `ctx` no more. */
   void (*release)(void* ctx);
+  /* Optional. A message of the caller (`tell`), after `begin` and perhaps before `received`; `body` has its bodies, one
+   * after the other, for this call. An error is the reply, and `cancelled` follows. */
+  int32_t (*told)(void* call, const weir_arrival* message, const void* body, weir_error* error);
 } weir_service;
 
 /* Receives the reply to a call. */
@@ -103,6 +107,8 @@ typedef struct weir_receiver {
   /* The last call, exactly once, perhaps before `call` returns: WEIR_OK after `place` and all bodies, or an error. The
    * plugin no longer uses the memory of the request and of the reply. */
   void (*done)(void* ctx, int32_t code, weir_str text);
+  /* Optional. A message before the reply (`tell_caller`), as `told` of a service. An error ends the call. */
+  int32_t (*told)(void* ctx, const weir_arrival* message, const void* body, weir_error* error);
 } weir_receiver;
 
 /* Flags of a call: what it does without a connection. By default it makes one attempt to connect, together with others
@@ -164,6 +170,13 @@ typedef struct weir_transport_api {
    * the shutdown of the plugin. 1 if it will run; 0, and it will not, elsewhere, while the plugin has such a function
    * to run, and without a thread to receive instead. */
   int32_t (*run_after)(void (*fn)(void* arg), void* arg);
+
+  /* Optional, both or none. Messages of a call beside its request and reply, in either direction: small ones, which are
+   * copied. They come to the other side in order, after the request and before the reply, and are lost only with the
+   * call. `tell` is for calls that were begun, `tell_caller` for requests whose `received` came and that have no reply;
+   * a message for a call that has ended is dropped. 1, or 0 for a message that is too large. */
+  int32_t (*tell)(weir_channel* channel, uint64_t call, const weir_message* message);
+  int32_t (*tell_caller)(weir_incoming* incoming, const weir_message* message);
 } weir_transport_api;
 
 #ifdef __cplusplus

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/step_link.h"
 #include "core/cluster/step_traces.h"
 #include "core/cluster/wire_tensors.h"
 #include "core/cluster/worker_messages.h"
@@ -39,6 +40,20 @@ void Fill(const std::vector<TensorHead>& heads, const std::vector<uint64_t>& siz
     const Result<std::vector<Tensor>> taken = made->Take();
     if (taken.ok()) Check(taken->size() == heads.size());
   }
+  Check(budget->used() == 0);
+}
+
+/// A value along a call, if there are bytes for its body.
+void TakeAlong(std::string_view meta, const std::vector<uint64_t>& sizes, std::string_view body) {
+  uint64_t total = 0;
+  for (const uint64_t size : sizes) {
+    if (__builtin_add_overflow(total, size, &total)) return;
+  }
+  if (total > body.size()) return;
+  const auto budget = std::make_shared<ByteBudget>(kBudget);
+  const Result<CameValue> came =
+      DecodeValue(static_cast<uint32_t>(Method::kSendTensor), meta, sizes, body.data(), budget);
+  Check(!came.ok() || !came->message.dead || !came->message.value.valid());
   Check(budget->used() == 0);
 }
 
@@ -83,6 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     sizes.push_back(wanted);
   }
   Fill(heads, sizes, bytes);
+  TakeAlong(bytes, sizes, bytes);
   if (!sizes.empty()) ++sizes[0];
   Fill(heads, sizes, bytes);
   return 0;

@@ -309,17 +309,19 @@ void AddTransport(LayoutTable& table) {
   {
     using S = weir_service;
     table.Add("weir_service", sizeof(S),
-              {F(struct_size), F(reserved), F(ctx), F(begin), F(received), F(cancelled), F(ended), F(release)});
+              {F(struct_size), F(reserved), F(ctx), F(begin), F(received), F(cancelled), F(ended), F(release),
+               F(told)});
   }
   {
     using S = weir_receiver;
-    table.Add("weir_receiver", sizeof(S), {F(struct_size), F(reserved), F(ctx), F(place), F(done)});
+    table.Add("weir_receiver", sizeof(S), {F(struct_size), F(reserved), F(ctx), F(place), F(done), F(told)});
   }
   {
     using S = weir_transport_api;
     table.Add("weir_transport_api", sizeof(S),
               {F(struct_size), F(reserved), F(scheme), F(listen), F(address), F(drain), F(close), F(connect),
-               F(disconnect), F(call), F(cancel), F(reply), F(renew), F(receive), F(run_after)});
+               F(disconnect), F(call), F(cancel), F(reply), F(renew), F(receive), F(run_after), F(tell),
+               F(tell_caller)});
   }
 }
 

@@ -9,6 +9,7 @@
 namespace weir_remote {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr CreditLimits kSmall{.stream_bytes = 100, .connection_bytes = 250};
@@ -118,6 +119,35 @@ TEST(Liveness, OnePingASecond) {
   }
   EXPECT_EQ(pings, 9);
   EXPECT_EQ(now - kStart, milliseconds(10000));
+}
+
+constexpr std::chrono::microseconds kMostLook{200};
+
+TEST(Patience, LooksOnceMessagesHaveComeSoon) {
+  Patience patience;
+  EXPECT_FALSE(patience.looks());
+  patience.Came(microseconds(200), kMostLook);
+  EXPECT_FALSE(patience.looks());
+  patience.Came(microseconds(1), kMostLook);
+  EXPECT_TRUE(patience.looks());
+  patience.Came(microseconds(201), kMostLook);
+  EXPECT_FALSE(patience.looks());
+}
+
+TEST(Patience, OneLateMessageAmongManyChangesNothing) {
+  Patience patience;
+  for (int i = 0; i < 100; ++i) {
+    patience.Came(microseconds(i % 5 == 4 ? 5000 : 50), kMostLook);
+    EXPECT_EQ(patience.looks(), i > 0) << i;
+  }
+}
+
+TEST(Patience, LateMessagesAmongFewSoonOnesCostNoLook) {
+  Patience patience;
+  for (int i = 0; i < 100; ++i) {
+    patience.Came(microseconds(i % 2 == 1 ? 5000 : 50), kMostLook);
+    EXPECT_FALSE(patience.looks()) << i;
+  }
 }
 
 TEST(Backoff, WaitsDoubleUpToTwoSeconds) {

@@ -66,6 +66,19 @@ TEST(Frame, TheChecksumIsCrc32c) {
   EXPECT_EQ(ExtendCrc(ExtendCrc(0, Bytes("12345")), Bytes("6789")), 0xe3069283u);
 }
 
+TEST(Frame, TheChecksumOfManyBytesIsThatOfTheirParts) {
+  std::string all;
+  for (uint32_t i = 0, random = 1; i < 40000; ++i, random = random * 1664525u + 1013904223u) {
+    all += static_cast<char>(random >> 24);
+  }
+  for (const size_t bytes : {size_t{3071}, size_t{3072}, size_t{3073}, size_t{6144}, size_t{32768}, all.size()}) {
+    const std::string_view some = std::string_view(all).substr(0, bytes);
+    uint32_t by_parts = 0;
+    for (size_t at = 0; at < bytes; at += 100) by_parts = ExtendCrc(by_parts, Bytes(some.substr(at, 100)));
+    EXPECT_EQ(ExtendCrc(0, Bytes(some)), by_parts) << bytes;
+  }
+}
+
 TEST(Frame, AHeaderHasOneForm) {
   FrameHeader header;
   header.type = static_cast<uint8_t>(FrameType::kData);

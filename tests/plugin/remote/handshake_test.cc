@@ -102,7 +102,7 @@ TEST(Handshake, ARefusalNamesBothVersions) {
   Handshake client = Client(other), server = Server(Task("ps", 4));
   const Outcome outcome = Talk(client, server);
   EXPECT_EQ(outcome.server.code, WEIR_FAILED_PRECONDITION);
-  EXPECT_EQ(outcome.server.text, "this side speaks version 1.0 of the protocol, the peer 2.1");
+  EXPECT_EQ(outcome.server.text, "this side speaks version 1.1 of the protocol, the peer 2.1");
   EXPECT_FALSE(server.peer());
 }
 

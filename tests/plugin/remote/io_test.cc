@@ -135,6 +135,52 @@ TEST(Io, AJobReceivesWhatItWaitsFor) {
   EXPECT_TRUE(here);
 }
 
+/// Has a message when a test says so.
+class FakeSource final : public Source, public std::enable_shared_from_this<FakeSource> {
+ public:
+  bool Look() override {
+    if (!Io::Get().IsInside()) outside = true;
+    if (!has.exchange(false)) return false;
+    Io::Get().Came(shared_from_this());
+    taken.Set();
+    return true;
+  }
+  std::atomic<bool> has{false}, outside{false};
+  Event taken;
+};
+
+TEST(Io, AThreadThatLooksAsksTheSourceThatHadMessages) {
+  const auto source = std::make_shared<FakeSource>();
+  Io::Get().PollFor(milliseconds(100));
+  source->has = true;  // no handler tells of it
+  for (int i = 0; i < 100000 && !source->taken.is_set(); ++i) {
+    Event came;
+    Io::Get().Post([&] {
+      Io::Get().Came(source);
+      came.Set();
+    });
+    ASSERT_TRUE(came.Wait());
+  }
+  Io::Get().PollFor(microseconds(0));
+  EXPECT_TRUE(source->taken.is_set());
+  EXPECT_FALSE(source->outside);
+}
+
+TEST(Io, AThreadThatDoesNotLookAsksNobody) {
+  const auto source = std::make_shared<FakeSource>();
+  Io::Get().PollFor(microseconds(0));
+  source->has = true;
+  for (int i = 0; i < 100; ++i) {
+    Event came;
+    Io::Get().Post([&] {
+      Io::Get().Came(source);
+      came.Set();
+    });
+    ASSERT_TRUE(came.Wait());
+  }
+  EXPECT_FALSE(source->taken.is_set());
+}
+
 TEST(Io, AThreadThatWaitsReceivesOnceThePluginHasLeftItTheTurn) {
   Event started;  // the first object starts the plugin's thread
   Io::Get().Post([&started] { started.Set(); });

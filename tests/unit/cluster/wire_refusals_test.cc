@@ -150,7 +150,7 @@ const Breach kBreaches[] = {
        own.least = own.most = weir_remote::ProtocolVersion(9, 0);
        p.Send(FrameType::kHello, 0, weir_remote::EncodeHello(own, std::string(16, 'n')));
      },
-     Code::kFailedPrecondition, "speaks version 1.0 of the protocol, the peer 9.0"},
+     Code::kFailedPrecondition, "speaks version 1.1 of the protocol, the peer 9.0"},
     {"no incarnation", false,
      [](RawPeer& p) {
        weir_remote::Identity own;
@@ -217,6 +217,21 @@ const Breach kBreaches[] = {
      "a server got an error"},
     {"a cancel of nothing", true, [](RawPeer& p) { p.Send(FrameType::kCancel, 9); }, Code::kInvalidArgument,
      "an unknown call was cancelled"},
+    {"a message of nothing", true,
+     [](RawPeer& p) { p.Send(FrameType::kTell, 9, MessageHeadOf(12, "", {})); }, Code::kInvalidArgument,
+     "a message of an unknown call came"},
+    {"a message without its body", true,
+     [](RawPeer& p) {
+       BeginStep(p, 1, 400000);
+       p.Send(FrameType::kTell, 1, MessageHeadOf(12, "", {8}));
+     },
+     Code::kInvalidArgument, "the bodies of a message do not come with it"},
+    {"a large message beside a call", true,
+     [](RawPeer& p) {
+       BeginStep(p, 1, 400000);
+       p.Send(FrameType::kTell, 1, MessageHeadOf(12, "", {65537}), std::string(65537, 'x'));
+     },
+     Code::kInvalidArgument, "travels with a head that says 65537"},
     {"memory that nobody wants", true, [](RawPeer& p) { p.Send(FrameType::kOpen, 0, "\x08\x01"); },
      Code::kInvalidArgument, "memory was offered that is not wanted"},
     {"a chunk in no memory", true,
