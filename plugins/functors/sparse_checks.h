@@ -173,6 +173,7 @@ inline int32_t SparseSliceDims(const sdk::Error& error, const sdk::View<const in
                                  vector.size());
   }
   for (int64_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] < 0) return error.InvalidArgument("Expected shape dimensions to be non-negative, got ", shape[d]);
     if (size[d] < 0) return error.InvalidArgument("Expected a non-negative size, got ", size[d]);
     int64_t left = 0;
     const bool huge = __builtin_sub_overflow(shape[d], start[d], &left);

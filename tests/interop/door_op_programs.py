@@ -49,6 +49,21 @@ def branches(r):
     return [y, text] + tf1.gradients(y, x)
 
 
+def functions(r):
+    """Loops and conds as functions, with gradients: their nodes name nodes of other functions as colocations."""
+    x, k = operand(r, floats(r, 2, 3)), operand(r, np.int32(r.randint(3)))
+    rows = tf1.get_variable("rows", initializer=floats(r, 4, 3), use_resource=True)
+    tf1.enable_control_flow_v2()
+    try:
+        chosen = tf1.cond(k > 0, lambda: x * tf.nn.embedding_lookup(rows, k), lambda: tf.tanh(x))
+        made = tf1.while_loop(lambda i, *_: i < k + 1,
+                              lambda i, y, m: (i + 1, y * 2 + chosen, m + tf.reduce_mean(y, 0)), [0, x, tf.zeros([3])])
+        slopes = tf1.gradients(made[1:], [x, rows])
+    finally:
+        tf1.disable_control_flow_v2()
+    return [chosen, *made, *map(tf.convert_to_tensor, slopes)], [tf1.global_variables_initializer()]
+
+
 def spectra(r):
     n = r.randint(2, 20)
     x, y = operand(r, (floats(r, 3, n) + 1j * floats(r, 3, n)).astype(np.complex64)), operand(r, floats(r, 2, 4, n))
@@ -177,5 +192,5 @@ def steps(r):
     return [after], [tf1.global_variables_initializer()]
 
 
-ALL = [loops, scans, branches, spectra, sound, special, sums, matrices, images, boxes, texts, sparse, ragged, arrays,
-       numbers_of_seeds, assignments, tables, steps]
+ALL = [loops, scans, branches, functions, spectra, sound, special, sums, matrices, images, boxes, texts, sparse,
+       ragged, arrays, numbers_of_seeds, assignments, tables, steps]
