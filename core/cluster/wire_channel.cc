@@ -39,6 +39,23 @@ void EndCall(void* ctx, int32_t code, weir_str text) {
   box->call->Done(StatusOf(code, text));
 }
 
+/// The record of a message, which refers to the arguments.
+weir_message MessageOf(Method method, const std::string& meta, const std::vector<weir_bytes>& bodies) {
+  weir_message message{};
+  message.struct_size = sizeof message;
+  message.method = static_cast<uint32_t>(method);
+  message.meta = {meta.data(), meta.size()};
+  message.bodies = bodies.data();
+  message.body_count = bodies.size();
+  return message;
+}
+
+std::vector<weir_bytes> BytesOf(const Bodies& bodies) {
+  std::vector<weir_bytes> bytes;
+  for (const std::span<const std::byte> body : bodies) bytes.push_back({body.data(), body.size()});
+  return bytes;
+}
+
 }  // namespace
 
 weir_transport_end EndOf(const LocalEnd& self) {
@@ -65,27 +82,6 @@ Status WireCall::Told(uint32_t method, std::string_view, std::span<const uint64_
 bool Tells(const kernel::TransportEntry& transport) {
   return WEIR_HAS(transport.api, tell) && WEIR_HAS(transport.api, tell_caller);
 }
-
-namespace {
-
-/// The record of a message, which refers to the arguments.
-weir_message MessageOf(Method method, const std::string& meta, const std::vector<weir_bytes>& bodies) {
-  weir_message message{};
-  message.struct_size = sizeof message;
-  message.method = static_cast<uint32_t>(method);
-  message.meta = {meta.data(), meta.size()};
-  message.bodies = bodies.data();
-  message.body_count = bodies.size();
-  return message;
-}
-
-std::vector<weir_bytes> BytesOf(const Bodies& bodies) {
-  std::vector<weir_bytes> bytes;
-  for (const std::span<const std::byte> body : bodies) bytes.push_back({body.data(), body.size()});
-  return bytes;
-}
-
-}  // namespace
 
 bool TellBy(Method method, const std::string& meta, const Bodies& bodies,
             const std::function<int32_t(const weir_message&)>& tell) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -172,6 +173,34 @@ TEST_F(LinkedTasks, F249_DeadValuesGoAlongTheCall) {
   }
   EXPECT_EQ(of_ps_->Take().asked, 0);
   EXPECT_EQ(of_worker_->Take().asked, 0);
+}
+
+TEST_F(LinkedTasks, F249_StepsAtOnceKeepTheirStringsApart) {
+  NodeLine x = testing::Placeholder("x", PartialShape::Of({}), DType::kString);
+  x.device = kOnPs;
+  const std::vector<NodeLine> nodes = {x,
+                                       {"a", "StringUpper", {"x"}, {}, kOnPs},
+                                       {"b", "StringLower", {"a"}, {}, kOnWorker},
+                                       {"c", "StringJoin", {"a", "b"}, {{"N", int64_t{2}}}, kOnPs}};
+  const Result<graph::Definition> graph = testing::MakeGraph(nodes);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto session = cluster_.Open(*graph);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  of_ps_->Take();
+  const auto run = [&](const std::string& prefix) {
+    for (int i = 0; i < 100; ++i) {
+      const std::string digits = std::to_string(i);
+      const std::vector<session::Feed> feeds = {{"x:0", Tensor::Scalar<std::string>(prefix + "q" + digits)}};
+      const auto c = (*session)->Run(feeds, std::vector<std::string>{"c:0"}, {});
+      ASSERT_TRUE(c.ok()) << c.status().ToString();
+      EXPECT_EQ(c->front().as<std::string>()[0], prefix + "Q" + digits + prefix + "q" + digits);
+    }
+  };
+  std::vector<std::thread> clients;
+  for (const char* prefix : {"1", "2", "3"}) clients.emplace_back(run, prefix);
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(of_ps_->Take(), (CountedTask::Calls{.steps = 300}));
+  EXPECT_EQ(of_worker_->Take(), CountedTask::Calls{});
 }
 
 /// Keeps the step that runs; its links are what a test sends by.
