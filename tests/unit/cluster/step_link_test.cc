@@ -18,6 +18,7 @@
 #include "core/cluster/worker_messages.h"
 #include "tests/support/text_graph.h"
 #include "tests/support/wired_cluster.h"
+#include "tests/unit/cluster/forwarding_worker.h"
 #include "tests/unit/cluster/wire_pair.h"
 
 namespace weir::cluster::step_link {
@@ -30,9 +31,9 @@ const TaskName kWorker{"worker", 0}, kPs{"ps", 0};
 const char kOnWorker[] = "/job:worker/task:0", kOnPs[] = "/job:ps/task:0";
 
 /// Counts what is asked of a task.
-class CountedTask final : public Worker {
+class CountedTask final : public ForwardingWorker {
  public:
-  explicit CountedTask(std::shared_ptr<Worker> task) : task_(std::move(task)) {}
+  using ForwardingWorker::ForwardingWorker;
   struct Calls {
     int steps = 0, asked = 0, sent = 0, cleanups = 0;
     bool operator==(const Calls&) const = default;
@@ -42,38 +43,21 @@ class CountedTask final : public Worker {
     return std::exchange(calls_, {});
   }
 
-  const TaskName& task() const override { return task_->task(); }
-  const runtime::WaitHelp* help() const override { return task_->help(); }
-  Result<WorkerStatus> GetStatus(Clock::time_point deadline) override { return task_->GetStatus(deadline); }
-  Status CreateSession(const WorkerSessionSpec& spec, Clock::time_point deadline) override {
-    return task_->CreateSession(spec, deadline);
-  }
-  Status DeleteSession(uint64_t session) override { return task_->DeleteSession(session); }
-  Result<PartHandle> RegisterPart(uint64_t session, const std::string& graph, Clock::time_point deadline) override {
-    return task_->RegisterPart(session, graph, deadline);
-  }
-  Status DeregisterPart(uint64_t session, uint64_t part) override { return task_->DeregisterPart(session, part); }
   void RunStep(StepRequest request, StepDone done) override {
     Count(&Calls::steps);
-    task_->RunStep(std::move(request), std::move(done));
+    ForwardingWorker::RunStep(std::move(request), std::move(done));
   }
   void RecvTensor(const TransferRequest& request, runtime::Rendezvous::Received received) override {
     Count(&Calls::asked);
-    task_->RecvTensor(request, std::move(received));
+    ForwardingWorker::RecvTensor(request, std::move(received));
   }
   void SendTensor(const TransferRequest& request, Message message, SendDone done) override {
     Count(&Calls::sent);
-    task_->SendTensor(request, std::move(message), std::move(done));
-  }
-  Status CancelStep(uint64_t session, uint64_t step, const Status& why) override {
-    return task_->CancelStep(session, step, why);
+    ForwardingWorker::SendTensor(request, std::move(message), std::move(done));
   }
   Status CleanupStep(uint64_t session, uint64_t step) override {
     Count(&Calls::cleanups);
-    return task_->CleanupStep(session, step);
-  }
-  Status ResetContainers(const std::vector<std::string>& containers) override {
-    return task_->ResetContainers(containers);
+    return ForwardingWorker::CleanupStep(session, step);
   }
 
  private:
@@ -81,7 +65,6 @@ class CountedTask final : public Worker {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++(calls_.*what);
   }
-  const std::shared_ptr<Worker> task_;
   std::mutex mutex_;  // protects calls_
   Calls calls_;
 };
@@ -165,8 +148,7 @@ TEST_F(LinkedTasks, F249_DeadValuesGoAlongTheCall) {
   const auto session = cluster_.Open(*graph);
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   for (const bool taken : {true, false, true}) {
-    const std::vector<session::Feed> feeds = {{"on:0", Tensor::Scalar<bool>(taken)},
-                                              {"x:0", Tensor::Scalar<float>(3)}};
+    const std::vector<session::Feed> feeds = {{"on:0", Tensor::Scalar<bool>(taken)}, {"x:0", Tensor::Scalar<float>(3)}};
     const auto m = (*session)->Run(feeds, std::vector<std::string>{"m:0"}, {});
     ASSERT_TRUE(m.ok()) << m.status().ToString();
     EXPECT_EQ(m->front().as<float>()[0], taken ? -3.0F : 9.0F);
@@ -286,9 +268,8 @@ TEST(StepLink, ValuesCrossInOrderBothWaysBeforeTheReply) {
   request.link = link;
   std::promise<Status> ended;
   // The channel has no connection yet: values wait for the request.
-  (*far)->RunStep(std::move(request), StepDone([&ended](const Result<std::vector<Tensor>>& r) {
-                    ended.set_value(r.status());
-                  }));
+  (*far)->RunStep(std::move(request),
+                  StepDone([&ended](const Result<std::vector<Tensor>>& r) { ended.set_value(r.status()); }));
   ASSERT_TRUE(link->send);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(link->send("k" + std::to_string(i), {Floats(i), false}));
   EXPECT_TRUE(link->send("dead", {Tensor(), true}));
@@ -369,9 +350,8 @@ TEST(StepLink, AStepWithoutALinkTakesNoValues) {
   link->taken = [](std::string_view, Message) {};
   request.link = link;
   std::promise<Status> ended;
-  pair.far->RunStep(std::move(request), StepDone([&ended](const Result<std::vector<Tensor>>& r) {
-                      ended.set_value(r.status());
-                    }));
+  pair.far->RunStep(std::move(request),
+                    StepDone([&ended](const Result<std::vector<Tensor>>& r) { ended.set_value(r.status()); }));
   ASSERT_TRUE(link->send);
   EXPECT_TRUE(link->send("k", {Floats(1), false}));
   const Status status = ended.get_future().get();

@@ -14,6 +14,7 @@
 #include "core/cluster/master.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/text_graph.h"
+#include "tests/unit/cluster/forwarding_worker.h"
 
 namespace weir::cluster {
 namespace {
@@ -25,29 +26,11 @@ const char kPsDevice[] = "/job:ps/task:0";
 const char kWorkerDevice[] = "/job:worker/task:0";
 
 /// A task that answers a transfer of `held` when it is told to.
-class SlowLink final : public Worker {
+class SlowLink final : public ForwardingWorker {
  public:
-  SlowLink(std::shared_ptr<Worker> task, std::string held) : task_(std::move(task)), held_name_(std::move(held)) {}
+  SlowLink(std::shared_ptr<Worker> task, std::string held)
+      : ForwardingWorker(std::move(task)), held_name_(std::move(held)) {}
 
-  const TaskName& task() const override { return task_->task(); }
-  const device::DeviceSet* own_devices() const override { return task_->own_devices(); }
-  Result<WorkerStatus> GetStatus(Clock::time_point deadline) override { return task_->GetStatus(deadline); }
-  Status CreateSession(const WorkerSessionSpec& spec, Clock::time_point deadline) override {
-    return task_->CreateSession(spec, deadline);
-  }
-  Status DeleteSession(uint64_t session) override { return task_->DeleteSession(session); }
-  Result<PartHandle> RegisterPart(uint64_t session, const std::string& graph, Clock::time_point deadline) override {
-    return task_->RegisterPart(session, graph, deadline);
-  }
-  Status DeregisterPart(uint64_t session, uint64_t part) override { return task_->DeregisterPart(session, part); }
-  void RunStep(StepRequest request, StepDone done) override { task_->RunStep(std::move(request), std::move(done)); }
-  Status CancelStep(uint64_t session, uint64_t step, const Status& why) override {
-    return task_->CancelStep(session, step, why);
-  }
-  Status CleanupStep(uint64_t session, uint64_t step) override { return task_->CleanupStep(session, step); }
-  Status ResetContainers(const std::vector<std::string>& containers) override {
-    return task_->ResetContainers(containers);
-  }
   void RecvTensor(const TransferRequest& request, runtime::Rendezvous::Received received) override {
     {
       const std::lock_guard lock(mutex_);
@@ -58,7 +41,7 @@ class SlowLink final : public Worker {
         return;
       }
     }
-    task_->RecvTensor(request, std::move(received));
+    ForwardingWorker::RecvTensor(request, std::move(received));
   }
 
   /// Waits until `count` transfers were asked for.
@@ -83,11 +66,10 @@ class SlowLink final : public Worker {
       const std::lock_guard lock(mutex_);
       held.swap(held_);
     }
-    for (auto& [request, received] : held) task_->RecvTensor(request, std::move(received));
+    for (auto& [request, received] : held) ForwardingWorker::RecvTensor(request, std::move(received));
   }
 
  private:
-  const std::shared_ptr<Worker> task_;
   const std::string held_name_;
   std::mutex mutex_;  // protects all below
   std::condition_variable changed_;
