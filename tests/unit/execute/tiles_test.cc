@@ -18,7 +18,7 @@ using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
-constexpr int64_t kRows = 384, kColumns = 384;
+constexpr int64_t kRows = 640, kColumns = 640;  // of a product that is long on any processor
 
 Tensor Numbers(float scale) {
   Result<Tensor> made = Tensor::Make(DType::kFloat, Shape::Of({kRows, kColumns}));
@@ -58,7 +58,7 @@ TEST(Tiles, ALongOpRunsInTilesWithTheBitsOfOneCall) {
 
 TEST(Tiles, F249_AnUpdateOfALargeVariableRunsInTiles) {
   const op::AttrList of_float = {{"dtype", DType::kFloat}};
-  const Shape shape = Shape::Of({1 << 21});
+  const Shape shape = Shape::Of({1 << 23});
   const std::vector<NodeLine> nodes = {
       Placeholder("x", PartialShape(shape)),
       Placeholder("d", PartialShape(shape)),
