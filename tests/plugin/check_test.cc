@@ -257,6 +257,7 @@ TEST(Check, KernelsWithoutACaseAreComparedWithTheCpu) {
     const bool told = rule->message.find("as the CPU's kernel gives") != std::string::npos;
     EXPECT_EQ(told, fault != 0) << rule->message;
   }
+  std::filesystem::remove(folder);
 }
 
 TEST(Check, KernelsThatTakeWhatOthersRefuseAreAWarning) {

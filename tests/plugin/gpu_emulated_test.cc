@@ -236,6 +236,7 @@ TEST_F(EmulatedGpuTest, TheHostCannotReadDeviceMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
+        folder_.reset();  // the process that dies has its own
         const volatile float value = *AddressOf<const volatile float>(*buffer);
         (void)value;
         _exit(0);
@@ -248,6 +249,7 @@ TEST_F(EmulatedGpuTest, MemoryThatWentBackIsOutOfReachOfKernels) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
+        folder_.reset();
         const auto stream = NewStream();
         float* const address = AddressOf<float>(*Memory(uint64_t{1} << 20));
         device_[0]->Trim();
