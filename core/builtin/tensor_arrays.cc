@@ -76,6 +76,16 @@ Status CheckWritten(const TensorArray& array, const Tensor& value) {
                          Name(value.dtype()));
 }
 
+/// Passes the flow on, which orders the uses of an array.
+Status GiveFlow(kernel::BuiltinCall& call) {
+  const Tensor& flow = call.inputs[3];
+  if (flow.shape().rank() != 0) {
+    return InvalidArgument("flow_in must be a scalar, but received shape: {}", flow.shape().ToString());
+  }
+  call.outputs[0] = flow;
+  return Status();
+}
+
 Status ReadElement(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const int32_t index, Scalar<int32_t>(call, 1, "TensorArray index"));
@@ -88,8 +98,7 @@ Status WriteElement(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(const Array array, ResourceBehind<TensorArray>(call, 0));
   WEIR_ASSIGN(const int32_t index, Scalar<int32_t>(call, 1, "TensorArray index"));
   WEIR_TRY(array->Write(index, call.inputs[2]));
-  call.outputs[0] = call.inputs[3];
-  return Status();
+  return GiveFlow(call);
 }
 
 Result<std::span<const int32_t>> ElementIndices(const kernel::BuiltinCall& call) {
@@ -148,8 +157,7 @@ Status ScatterElements(kernel::BuiltinCall& call) {
     WEIR_ASSIGN(Tensor row, Row(value, i));
     WEIR_TRY(array->Write(indices[static_cast<size_t>(i)], std::move(row)));
   }
-  call.outputs[0] = call.inputs[3];
-  return Status();
+  return GiveFlow(call);
 }
 
 /// For concatenation: the length of an element, after checking its other extents against the first element.
@@ -251,8 +259,7 @@ Status SplitToElements(kernel::BuiltinCall& call) {
     WEIR_TRY(array->Write(static_cast<int32_t>(i), std::move(piece)));
     begin += lengths[static_cast<size_t>(i)];
   }
-  call.outputs[0] = call.inputs[3];
-  return Status();
+  return GiveFlow(call);
 }
 
 Status ArraySize(kernel::BuiltinCall& call) {

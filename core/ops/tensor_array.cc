@@ -30,8 +30,14 @@ Status ScalarAt(ShapeContext& c, int i) {
   return FlowAndScalars(c);
 }
 
+Status WriteShape(ShapeContext& c) {
+  WEIR_TRY(ScalarAt(c, 1));
+  return ScalarAt(c, 3);
+}
+
 Status ElementShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(1, 0).status());
+  WEIR_TRY(c.WithRank(2, 0).status());
   c.set_output(0, PartialShape());
   return Status();
 }
@@ -39,6 +45,7 @@ Status ElementShape(ShapeContext& c) {
 /// Output: [indices, element_shape...].
 Status ArrayGatherShape(ShapeContext& c) {
   WEIR_ASSIGN(const PartialShape indices, c.WithRank(1, 1));
+  WEIR_TRY(c.WithRank(2, 0).status());
   WEIR_ASSIGN(const PartialShape element, c.attrs().ShapeAttr("element_shape"));
   WEIR_ASSIGN(PartialShape gathered, Join(VectorOf(indices.dim(0)), element));
   c.set_output(0, std::move(gathered));
@@ -48,11 +55,12 @@ Status ArrayGatherShape(ShapeContext& c) {
 Status ArrayScatterShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(1, 1).status());
   WEIR_TRY(c.WithRankAtLeast(2, 1).status());
-  return FlowAndScalars(c);
+  return ScalarAt(c, 3);
 }
 
 /// Outputs: [?, element_shape_except0...] and the lengths.
 Status ArrayConcatShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(1, 0).status());
   WEIR_ASSIGN(const PartialShape rest, c.attrs().ShapeAttr("element_shape_except0"));
   WEIR_ASSIGN(PartialShape whole, Join(VectorOf(-1), rest));
   c.set_output(0, std::move(whole));
@@ -63,7 +71,7 @@ Status ArrayConcatShape(ShapeContext& c) {
 Status ArraySplitShape(ShapeContext& c) {
   WEIR_TRY(c.WithRankAtLeast(1, 1).status());
   WEIR_TRY(c.WithRank(2, 1).status());
-  return FlowAndScalars(c);
+  return ScalarAt(c, 3);
 }
 
 /// Version 2 names an array by two strings, version 3 by a handle.
@@ -210,7 +218,7 @@ void ArrayOps::DeclareElements() {
       .In("flow_in: float")
       .Out("flow_out: float")
       .Attr(kAnyT)
-      .Shape([](ShapeContext& c) { return ScalarAt(c, 1); })
+      .Shape(WriteShape)
       .Grad(ArrayWriteGradient)
       .Doc("Makes `value` the element.");
   Use("TensorArrayGather")

@@ -178,6 +178,17 @@ TEST_F(Arrays, TypesAreChecked) {
           "TensorArray dtype is float but Op is trying to write dtype int32.");
 }
 
+TEST_F(Arrays, TheFlowIsAScalar) {
+  const Array array = Make(2);
+  const Tensor flow = Floats({}), rows = Tensor::Of<float>(Shape{1, 1}, {5});
+  const char* const text = "flow_in must be a scalar, but received shape: [0]";
+  Refused(Call("TensorArrayWriteV3", {array.handle, Int(0), Floats({1}), flow}, {{"T", DType::kFloat}}),
+          Code::kInvalidArgument, text);
+  Refused(
+      Call("TensorArrayScatterV3", {array.handle, Tensor::Vector<int32_t>({1}), rows, flow}, {{"T", DType::kFloat}}),
+      Code::kInvalidArgument, text);
+}
+
 TEST_F(Arrays, F394_GatherStacksAndScatterUnstacks) {
   const Array array = Make(3);
   Fine(Scatter(array, {0, 2}, Tensor::Of<float>(Shape{2, 2}, {1, 2, 3, 4})));
