@@ -305,7 +305,7 @@ Result<std::string> InputFile::ReadAt(uint64_t offset, uint64_t size) const {
 Result<OutputFile> OutputFile::Create(const std::string& path, IfExists if_exists, const std::string& shown_as) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (if_exists == IfExists::kReplace ? O_TRUNC : O_EXCL);
   const std::string& name = shown_as.empty() ? path : shown_as;
-  constexpr int kAttempts = 3;
+  constexpr int kAttempts = 100;  // each fails rarely, even beside a process that does nothing but sweep
   for (int attempt = 1;; ++attempt) {
     const int fd = Retry([&] { return open(path.c_str(), flags, 0666); });
     if (fd < 0) return ErrnoStatus(errno, name);

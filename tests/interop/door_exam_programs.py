@@ -99,7 +99,9 @@ def functions_of_version_two(target, work):
         return inner(x, 3)[0] * v
 
     x = tf.placeholder(tf.float32, [None])
-    first, second = inner(x, tf.constant(4)), outer(x)
+    first = inner(x, tf.constant(4))
+    with tf.control_dependencies([first[0]]):  # it reads what the second one assigns
+        second = outer(x)
     gradients = tf.gradients(second, [x, v])
     tf.enable_control_flow_v2()
     try:
