@@ -65,14 +65,11 @@ struct WindowRates {
   double pack_ns, turn_ns;     // per element of a filter
   double stored_ns;            // per element of the result
 };
-constexpr WindowRates kWindowRates[] = {
-    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // baseline
-    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // amd-avx2
-    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // amd-avx512
-    {120, 0.90, 0.90, 0.16, 0.1, 0.3, 0.06},  // amd-zen5
-    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // intel-avx2
-    {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0},     // intel-avx512
-};
+const WindowRates& WindowRatesHere() {
+  static constexpr WindowRates kZen5 = {120, 0.90, 0.90, 0.16, 0.1, 0.3, 0.06};
+  static constexpr WindowRates kOthers = {400, 0.60, 0.85, 0.27, 0.5, 0.8, 0};
+  return sdk::ThisCpuClass() == sdk::CpuClass::kAmdZen5 ? kZen5 : kOthers;
+}
 
 /// Time in ns on a core with this peak.
 template <Direction direction>
@@ -92,7 +89,7 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   const double pixels = conv.groups == 1 && width.dilation == 1 ? static_cast<double>(width.window) : 1;
   const double runs = moved / (pixels * static_cast<double>(conv.group_in()));
   const double stored = conv.Flops() / 2 / static_cast<double>(conv.Rows());
-  const WindowRates& rates = kWindowRates[static_cast<size_t>(sdk::ThisCpuClass())];
+  const WindowRates& rates = WindowRatesHere();
   cost.whole_ns = rates.call_ns + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : rates.share) * peak) +
                   repeats * (rates.moved_ns * moved + 6 * runs) + rates.stored_ns * stored;
   if (dtype != WEIR_FLOAT32) return cost;
@@ -107,8 +104,8 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   } else if (direction == Direction::kForward && PacksForWindows(prep, conv)) {
     const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
                         (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
-    cost.whole_ns = rates.call_ns / 2 + wide * cost.flops / (rates.packed_share * peak) +
-                    1.3 * rates.moved_ns * moved + 6 * runs + rates.stored_ns * stored;
+    cost.whole_ns = rates.call_ns / 2 + wide * cost.flops / (rates.packed_share * peak) + 1.3 * rates.moved_ns * moved +
+                    6 * runs + rates.stored_ns * stored;
   }
   return cost;
 }
